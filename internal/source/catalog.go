@@ -15,10 +15,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Catalog is what an API server said at one moment that it serves. It is pure, and never changes.
+// Catalog is what an API server serves, as it said at one moment. It is pure, and never changes.
 type Catalog struct {
-	offered    []offered  // each resource in each version, those that a name stands for first come first
-	served     []*offered // each resource once, by group and name, in the version that is preferred for it
+	offered    []offered  // each resource in each version; the first that fits a name is the one meant
+	served     []*offered // each resource once, sorted by name, in its preferred version
 	serves     map[schema.GroupResource]bool
 	untold     map[string]error // by group: the server could not tell all of it
 	incomplete error
@@ -31,18 +31,18 @@ type offered struct {
 	short, verbs []string
 }
 
-// isCalled says whether the name, in lower case, is the resource's.
+// isCalled says whether the name, in lower case, is the resource's plural or singular.
 func (o *offered) isCalled(name string) bool { return name == o.Name || name == o.singular }
 
 // LeftOut is a resource that is not streamed, or a name that stands for none, and why.
 type LeftOut struct {
 	Name   string
 	Reason string
-	Waits  bool // it is configured by name, and streamed as soon as it is served
+	Waits  bool // it is configured by name, and will be streamed as soon as it is served
 }
 
-// NewCatalog makes a catalog of a server's answers. A version that is stale it could not tell: its group is not gone,
-// whatever else the answers say. The core group is the first: so kubectl reads a name.
+// NewCatalog makes a catalog of a server's answers. Of a stale version the server does not know the resources, so
+// nothing of that group counts as gone. The core group must come first, as kubectl resolves names.
 func NewCatalog(groups []apidiscoveryv2.APIGroupDiscovery) *Catalog {
 	c := &Catalog{untold: map[string]error{}, serves: map[schema.GroupResource]bool{}}
 	var untold []string
@@ -71,8 +71,8 @@ func NewCatalog(groups []apidiscoveryv2.APIGroupDiscovery) *Catalog {
 	return c
 }
 
-// add adds the resources of a version. The server's order of versions is by preference. What has subresources alone has
-// no kind, and is left out.
+// add adds the resources of a version. The server sorts versions by preference. A resource that only has subresources
+// has no kind, and is left out.
 func (c *Catalog) add(at schema.GroupVersion, resources []apidiscoveryv2.APIResourceDiscovery) {
 	for _, r := range resources {
 		if r.ResponseKind == nil || *r.ResponseKind == (metav1.GroupVersionKind{}) {
@@ -85,8 +85,8 @@ func (c *Catalog) add(at schema.GroupVersion, resources []apidiscoveryv2.APIReso
 	}
 }
 
-// Incomplete says what the server could not tell: resources that a wildcard may stand for and that are not in the
-// catalog. It is nil where the server told all.
+// Incomplete says what the server could not tell: a wildcard may stand for resources that are not in the catalog. It is
+// nil if the server told everything.
 func (c *Catalog) Incomplete() error { return c.incomplete }
 
 // Serves says whether the resource is served, in any version.
@@ -94,14 +94,14 @@ func (c *Catalog) Serves(resource change.Resource) bool {
 	return c.serves[schema.GroupResource{Group: resource.Group, Resource: resource.Name}]
 }
 
-// Tells says whether the server could tell all of the group, so that what is not in the catalog is not served.
+// Tells says whether the server told everything of the group, so that what is not in the catalog is not served.
 func (c *Catalog) Tells(group string) bool { return c.untold[group] == nil }
 
 // IsWildcard says whether the name stands for all resources, or for all of a group.
 func IsWildcard(name string) bool { return name == "*" || strings.HasPrefix(name, "*.") }
 
-// IsCustom says whether the name is of a resource that may be installed some day: it has the group of a custom
-// resource, which is a domain with a dot.
+// IsCustom says whether the name is of a resource that may be installed later: its group is that of a custom resource,
+// a domain with a dot.
 func IsCustom(name string) bool {
 	full, partial := schema.ParseResourceArg(name)
 	if full != nil && regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`).MatchString(full.Version) {
@@ -156,7 +156,7 @@ func watchable(verbs []string) bool {
 	return slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
 }
 
-// Names are those of what can be streamed, and the plurals alone.
+// Names are the names of what can be streamed: kubectl's form, and the plural without its group.
 func (c *Catalog) Names() (names []string) {
 	for _, o := range c.served {
 		if !watchable(o.verbs) {
@@ -180,7 +180,7 @@ func (c *Catalog) resolveAll(name string) []change.Resource {
 	return found
 }
 
-// LeftOut says which of the resources that a wildcard covers it does not stand for, in the order of their names.
+// LeftOut are the resources that the wildcard covers but does not stand for, in the order of their names.
 func (c *Catalog) LeftOut(wildcard string) []LeftOut {
 	var left []LeftOut
 	for _, s := range c.served {
@@ -191,15 +191,14 @@ func (c *Catalog) LeftOut(wildcard string) []LeftOut {
 	return left
 }
 
-// Covers says whether the resource is one of the wildcard's group.
+// Covers says whether the resource is in the wildcard's group; "*" covers all.
 func Covers(wildcard string, resource change.Resource) bool {
 	group, oneGroup := strings.CutPrefix(wildcard, "*.")
 	return wildcard == "*" || oneGroup && resource.Group == group
 }
 
-// refusal says why a wildcard does not stand for a resource that it covers, "" is that it does. Secrets leave the
-// cluster only where they are asked for by name (I9). Where two groups serve the same objects, "*" stands for one of
-// them.
+// refusal says why a wildcard does not stand for a resource that it covers, "" if it does. Secrets leave the cluster
+// only if they are configured by name (I9). If two groups serve the same objects, "*" stands for one of them.
 func (c *Catalog) refusal(wildcard string, of *offered) string {
 	twin, found := Twin(of.Resource)
 	switch {
@@ -215,17 +214,17 @@ func (c *Catalog) refusal(wildcard string, of *offered) string {
 	return ""
 }
 
-// Twin is the resource that serves the same objects, with the same uids and versions, in another group, and that "*"
-// stands for: events.k8s.io serves the core group's Events again.
+// Twin is the resource of another group that serves the same objects, with the same uids and versions, and for which
+// "*" stands: events.k8s.io serves the core group's Events, too.
 func Twin(resource change.Resource) (twin change.Resource, found bool) {
 	return change.Resource{Name: resource.Name}, resource.String() == "events.events.k8s.io"
 }
 
-// UnknownResourceError is a name that the server does not serve.
+// UnknownResourceError says that the server does not serve the name.
 type UnknownResourceError struct {
 	Name  string
-	Near  string // what it may have been meant to be; "" is nothing
-	Cause error  // why the server could not tell all, if so
+	Near  string // what may have been meant; "" if nothing is near
+	Cause error  // why the server could not tell everything; nil if it could
 }
 
 func (e *UnknownResourceError) Error() string {
@@ -240,7 +239,7 @@ func (e *UnknownResourceError) Error() string {
 	return text
 }
 
-// UnwatchableError is a name of something that cannot be streamed.
+// UnwatchableError says that the resource of the name cannot be listed and watched.
 type UnwatchableError struct {
 	Name  string
 	Verbs []string
@@ -250,7 +249,7 @@ func (e *UnwatchableError) Error() string {
 	return fmt.Sprintf("resource %q: it cannot be watched, its verbs are %s: leave it out", e.Name, strings.Join(e.Verbs, ", "))
 }
 
-// Waits says so of a resource that may be installed later.
+// Waits is the text of Error for a resource that may be installed later.
 func (e *UnknownResourceError) Waits() string {
 	text := "the API server does not serve it yet"
 	if e.Cause != nil {

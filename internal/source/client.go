@@ -24,12 +24,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// knocks is how often all streams together try a server that nobody reaches: once it answers, each of them goes on at
-// once. Were it left to the Reflector's backoff, which grows for as long as the outage lasts, each would wait as long
-// again.
+// knocks is how often all streams together try a server that does not answer. Once it does, each stream goes on at
+// once; with the Reflector's backoff, which grows during an outage, each would wait about as long again.
 const knocks = 250 * time.Millisecond
 
-// outageTime is how long an outage lasts until it is told again.
+// outageTime is how often an outage is reported again.
 const outageTime = 10 * time.Second
 
 // IsUnreachable says that the server has not answered at all.
@@ -39,8 +38,8 @@ func IsUnreachable(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &late) && late.Timeout() || utilnet.IsProbableEOF(err)
 }
 
-// awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the
-// same answer.
+// awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for one
+// answer.
 func (c *Client) awaitAnswer(ctx context.Context) error {
 	_, err := c.reached.get(ctx, time.Time{}, 0, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, outageTime)
@@ -50,7 +49,7 @@ func (c *Client) awaitAnswer(ctx context.Context) error {
 			if IsUnreachable(err) {
 				return err
 			}
-			return nil // it may well say that it is not well, or that this is forbidden
+			return nil // even an error, or that this is forbidden, is an answer
 		}, backoff.WithContext(backoff.NewConstantBackOff(knocks), ctx))
 	})
 	if err != nil {
@@ -59,7 +58,7 @@ func (c *Client) awaitAnswer(ctx context.Context) error {
 	return nil
 }
 
-// Selection is what of a resource is wanted. The API server does the selecting.
+// Selection says which objects of a resource are wanted. The API server selects them.
 type Selection struct {
 	LabelSelector string
 	FieldSelector string
@@ -73,28 +72,28 @@ func (s Selection) String() string {
 	return "labels=" + s.LabelSelector + "&fields=" + s.FieldSelector
 }
 
-// Client reads raw lists and watches. Its answers are JSON as the server wrote them.
+// Client reads lists and watches as raw JSON, as the server wrote it.
 type Client struct {
 	rest    *rest.RESTClient
 	guard   *guard
 	uid     shared[string]   // of the cluster
 	reached shared[struct{}] // whether it answers
 
-	counted   shared[int]      // servers
-	redialled shared[struct{}] // that requests go through other connections
+	counted   shared[int]      // how many servers there are
+	redialled shared[struct{}] // to get other connections
 	defined   shared[*Definitions]
 }
 
-// maxHTTP1Streams is the most streams that get a connection each. HTTP/1.1 leaves a stalled watch's bytes to the
-// kernel, where HTTP/2 buffers up to 4 MiB a stream in this process, and costs less CPU an event; with many streams one
-// shared connection wins.
+// maxHTTP1Streams is the most streams that get a connection each. With HTTP/1.1 a stalled watch's bytes stay in the
+// kernel, where HTTP/2 buffers up to 4 MiB a stream in this process, and an event costs less CPU; with many streams one
+// shared connection is better.
 const maxHTTP1Streams = 16
 
-// maxRequests a second is what all streams together may ask of the server, after a burst of twice as many. A stream
-// asks rarely and in sequence, and few begin at once (Gate), so a server that is slow is asked less.
+// maxRequests is how many requests a second all streams together may send, with a burst of twice as many. A stream asks
+// rarely and in sequence, and few begin at once (Gate), so a slow server gets fewer.
 const maxRequests = 500
 
-// NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
+// NewClient returns a client for the configuration. streams is how many watches will be open at once, which decides
 // between HTTP/1.1 and HTTP/2.
 func NewClient(config *rest.Config, streams int) (*Client, error) {
 	config = rest.CopyConfig(config)
@@ -110,13 +109,13 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	return &Client{rest: client, guard: guard}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON, and what bounds its requests; a timeout of 0 is none of any
-// request. It is client-go's generic one: the typed clients, and that of discovery, bring the code of all types of
-// Kubernetes with them, a fifth of the binary.
+// newRESTClient returns a client that sends and takes JSON, and its guard; a timeout of 0 is none. It is client-go's
+// generic client: the typed ones, and that of discovery, link the code of all types of Kubernetes, a fifth of the
+// binary.
 func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = timeout
-	scheme := runtime.NewScheme() // of the one type that is ever decoded: the metav1.Status of a failed request
+	scheme := runtime.NewScheme() // for the one type that it decodes: the metav1.Status of a failed request
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
@@ -135,7 +134,8 @@ func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient
 	return client, guard, nil
 }
 
-// decodeAnswer decodes the JSON of the answer. Of what is no JSON the error is client-go's, which names its type.
+// decodeAnswer decodes the JSON of the answer. If it is no JSON, the error is client-go's, which names its content
+// type.
 func decodeAnswer(answer rest.Result, into any) error {
 	body, err := answer.Raw()
 	if err != nil {
@@ -147,8 +147,7 @@ func decodeAnswer(answer rest.Result, into any) error {
 	return nil
 }
 
-// request is a GET of the stream's collection. The reflector has rules of its own for what to try again, so the client
-// retries nothing.
+// request is a GET of the stream's collection, without retries: the Reflector has rules of its own for those.
 func (c *Client) request(stream *change.Stream, selection Selection) *rest.Request {
 	request := c.rest.Get().AbsPath(stream.Resource.Path(stream.Namespace)).MaxRetries(0)
 	if selection.LabelSelector != "" {
@@ -168,13 +167,13 @@ func (s Selection) within(l change.Limits) Selection {
 	return s
 }
 
-// cached chooses the same, with a field selector: see origin.watchable. No object has the name.
+// cached chooses the same objects with a field selector, for origin.watchable: no object is named ".".
 func (s Selection) cached() Selection {
 	s.FieldSelector = both(s.FieldSelector, fields.OneTermNotEqualSelector("metadata.name", ".").String())
 	return s
 }
 
-// both is the selector of what both choose.
+// both is the selector of what both selectors choose.
 func both(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -193,7 +192,7 @@ func readClusterUID(ctx context.Context, request *rest.Request) (string, error) 
 	return string(namespace.UID), nil
 }
 
-// readDefinitions asks for no version, so that etcd answers, or a cache that is as new.
+// readDefinitions asks for no version, so that the answer is as new as etcd's.
 func readDefinitions(ctx context.Context, request *rest.Request) (*Definitions, error) {
 	const metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	var list metav1.PartialObjectMetadataList
@@ -217,42 +216,42 @@ func isGone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// Definitions are the CustomResourceDefinitions of a cluster, as etcd has them. That a server does not serve a resource
-// proves nothing: it may be one of several of different versions, or not know the definition yet. That the definition
-// is gone proves that all objects are.
+// Definitions are the CustomResourceDefinitions of a cluster, as etcd has them. A server that does not serve a resource
+// proves nothing: servers may have different versions, or not know the definition yet. If the definition is gone, all
+// its objects are.
 type Definitions struct {
 	Version string // of the list
 	byName  map[string]definition
 }
 
-// definition is one that exists.
+// definition is a CustomResourceDefinition that exists.
 type definition struct {
 	version    string // of its last write
 	generation int64  // counts the changes of its spec
 }
 
-// Generation is that of the resource's definition, false where there is none.
+// Generation is the generation of the resource's definition; found is false if there is none.
 func (d *Definitions) Generation(resource change.Resource) (generation int64, found bool) {
 	one, found := d.byName[resource.String()]
 	return one.generation, found
 }
 
-// maxAge is how old an answer of the server may be that serves again: thousands of streams that begin together would
-// ask the same question thousands of times.
+// maxAge is how old an answer may be to count again: otherwise thousands of streams that begin together would ask the
+// same question thousands of times.
 const maxAge = time.Second
 
-// shared is a question that all streams ask the server. One request at a time is under way, and serves everybody who
+// shared is a question that all streams ask the server. One request is under way at a time, and answers everybody who
 // waits for it or comes soon after.
 type shared[T any] struct {
 	once         sync.Once
-	turn         chan struct{} // buffered 1: who is in it asks. It guards the following
+	turn         chan struct{} // buffered 1: whoever has it asks. It guards the following
 	began, ended time.Time     // of the newest request; zero before the first one
 	answer       T
 	err          error
 }
 
-// get returns an answer to a request that began after since, and is of at most the age. ask is the request. A failure
-// serves those alone who waited for it, and a request that is called off nobody but who asked.
+// get returns the answer to a request that began after since, and at most age ago. ask makes the request. A failure
+// counts only for those who waited for it, and a request that ctx has ended only for its caller.
 func (q *shared[T]) get(
 	ctx context.Context, since time.Time, age time.Duration, ask func(context.Context) (T, error),
 ) (answer T, err error) {
@@ -276,18 +275,17 @@ func (q *shared[T]) get(
 }
 
 const (
-	// minAhead is what a quiet connection costs.
+	// minAhead is how many bytes a quiet connection takes.
 	minAhead = 8 << 10
-	// maxAhead is the most that is asked of a connection at once, and that is in memory of a watch that stands still.
-	// TLS asks for 32 KiB; the kernel's work for each answer, and waiting for the next, cost more than to copy the
-	// bytes once more.
+	// maxAhead is the most bytes that are read from a connection at once, and that a stalled watch has in memory. TLS
+	// asks for 32 KiB; system calls for so little cost more than to copy the bytes once more.
 	maxAhead = 512 << 10
 )
 
-// dialFunc opens connections, as rest.Config.Dial.
+// dialFunc opens connections, like rest.Config.Dial.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// aheadDialer returns one whose connections are read ahead. dial opens them; nil is client-go's own way.
+// aheadDialer returns a dialFunc whose connections read ahead. dial opens them; nil is client-go's default.
 func aheadDialer(dial dialFunc) dialFunc {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -301,8 +299,8 @@ func aheadDialer(dial dialFunc) dialFunc {
 	}
 }
 
-// aheadConn is a connection that takes all that is there, as far as it has room, and hands it out piece by piece. Its
-// room grows while it is filled, and shrinks while little comes. Read is for one goroutine at a time.
+// aheadConn is a connection that reads all that is there into a buffer, and hands it out piece by piece. The buffer
+// grows while reads fill it, and shrinks while little comes. Read is for one goroutine at a time.
 type aheadConn struct {
 	net.Conn
 	buf  []byte // for the next read
@@ -310,7 +308,7 @@ type aheadConn struct {
 	err  error  // of the last read, due when held is used up
 }
 
-// Read is net.Conn's. As of a bare connection, it blocks only while nothing is there.
+// Read implements net.Conn. As with a bare connection, it blocks only while nothing is there.
 func (c *aheadConn) Read(p []byte) (int, error) {
 	if len(c.held) == 0 && c.err == nil {
 		c.fill()
@@ -325,7 +323,7 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads once, and makes the room for the next time. It may block for hours, so nothing else stays in memory.
+// fill reads once, and resizes the buffer for the next time. It may block for hours, so it keeps no other buffer.
 func (c *aheadConn) fill() {
 	c.held = nil
 	n, err := c.Conn.Read(c.buf)

@@ -10,15 +10,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Discovery asks an API server what it serves, again and again. Two requests do, since all servers from Kubernetes 1.30
-// on know aggregated discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110,
+// Discovery asks an API server what it serves, again and again. That takes two requests, since all servers from
+// Kubernetes 1.30 on have aggregated discovery (KEP-3352), and an unchanged answer is not sent again (RFC 9110,
 // If-None-Match). One goroutine at a time uses it.
 type Discovery struct {
 	client *rest.RESTClient
 	host   string
 	tags   map[string]string                     // by path
-	told   [2][]apidiscoveryv2.APIGroupDiscovery // of each path, as it came last
-	last   *Catalog                              // of these; nil where one did not come
+	told   [2][]apidiscoveryv2.APIGroupDiscovery // the last answer for each path
+	last   *Catalog                              // of these; nil if the last Read failed
 }
 
 // NewDiscovery returns a Discovery that has asked nothing yet.
@@ -36,15 +36,15 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	return &Discovery{client: client, host: config.Host, tags: tags}, nil
 }
 
-// Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down,
-// the catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
+// Read asks for everything. If the server cannot tell a part, such as the group of an aggregated API server that is
+// down, the catalog says so; an error says that nothing is known. While nothing changes, it returns the same catalog.
 func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	last := d.last
 	d.last = nil
 	for i, path := range []string{"/api", "/apis"} { // the core group, and all others
 		groups, isSame, err := d.ask(ctx, path)
 		if err != nil {
-			clear(d.tags) // of what did not come whole
+			clear(d.tags) // the answer may not have come whole
 			return nil, ExplainServerError(d.host, err)
 		}
 		if !isSame {
@@ -61,11 +61,11 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	return d.last, nil
 }
 
-// accepted is the Accept header of the questions.
+// accepted is the Accept header of Discovery's requests.
 const accepted = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// ask asks for the groups of a path, and says whether they are as they were. A server that has no core group, such as
-// an aggregated one that is asked by itself, has no path of it.
+// ask asks for the groups of a path, and says whether they are unchanged. A server without a core group, such as an
+// aggregated one that is asked directly, has no such path.
 func (d *Discovery) ask(ctx context.Context, path string) (groups []apidiscoveryv2.APIGroupDiscovery, isSame bool, err error) {
 	var status int
 	answer := d.client.Get().AbsPath(path).SetHeader("Accept", accepted).Do(ctx).StatusCode(&status)
@@ -85,7 +85,7 @@ func (d *Discovery) ask(ctx context.Context, path string) (groups []apidiscovery
 	return list.Items, false, nil
 }
 
-// Definitions reads them.
+// Definitions reads the Definitions of the cluster.
 func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
 	found, err := readDefinitions(ctx, d.client.Get())
 	if err != nil {
@@ -94,14 +94,13 @@ func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
 	return found, nil
 }
 
-// revalidator asks whether the last document of a path still holds, instead of asking for it again (RFC 9110,
-// If-None-Match): status 304 is that it does.
+// revalidator asks for a document only if it has changed (RFC 9110, If-None-Match); if not, the answer has status 304.
 type revalidator struct {
 	next http.RoundTripper
 	tags map[string]string
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (r *revalidator) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Header.Get("Accept") != accepted {
 		return r.next.RoundTrip(request)
@@ -118,5 +117,5 @@ func (r *revalidator) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper is as of client-go's own, which looks through it for the connections.
+// WrappedRoundTripper lets client-go find the transport of the connections.
 func (r *revalidator) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// stillTime is how long the server may send nothing that it owes. It is below the minute after which an API server
-	// gives a request up by itself (--request-timeout).
+	// stillTime is how long the server may send nothing of an answer. It is below the minute after which an API server
+	// gives up a request (--request-timeout).
 	stillTime = 50 * time.Second
-	// endTime is how much later than asked a server may end a watch.
+	// endTime is how much later than its time limit a watch may end.
 	endTime = 5 * time.Second
-	// pluginCalls is how many requests may wait for a credential plugin, or for the begin of their answer where there
-	// is one. No more of them are left behind.
+	// pluginCalls is how many requests may wait, if there is a credential plugin, for that or for the begin of their
+	// answer. It bounds the goroutines that are left behind.
 	pluginCalls = 256
 )
 
-// StalledError says that a connection is open over which nothing comes.
+// StalledError says that nothing comes over an open connection.
 type StalledError struct {
 	Host   string
 	After  time.Duration
@@ -39,17 +39,17 @@ func (e *StalledError) Error() string {
 	return fmt.Sprintf("the API server %s has sent nothing for %s: look at the balancers and proxies in front of it%s", e.Host, e.After, also)
 }
 
-// Timeout is as of net.Error.
+// Timeout is that of net.Error.
 func (e *StalledError) Timeout() bool { return true }
 
-// guard ends requests whose answers stand still. A balancer or a proxy may lose a connection and leave it open on our
-// side. Nobody is told, and a watch would be silent for as long as that lasts. Only the time counts in which somebody
-// waits for bytes: a watch that is held up by a sink has what it needs in the kernel.
+// guard ends requests whose answers stall. A balancer or a proxy may lose a connection and leave it open on our side,
+// without notice, and a watch would be silent for as long as that lasts. Only time in which somebody waits for bytes
+// counts: a watch that a sink holds up has its bytes in the kernel.
 type guard struct {
 	next   http.RoundTripper
 	plugin string
 	calls  chan struct{}
-	http2  atomic.Bool // the server speaks it
+	http2  atomic.Bool // the last answer came over HTTP/2
 }
 
 func newGuard(config *rest.Config) (*guard, error) {
@@ -64,9 +64,8 @@ func newGuard(config *rest.Config) (*guard, error) {
 	return g, nil
 }
 
-// watchSeconds is how long a watch is to take that may take so long. Of an HTTP/2 connection client-go asks for a sign
-// of life when it is silent for half a minute. Of another nobody can, so there a watch ends before it has been silent
-// for too long.
+// watchSeconds is the time limit of a watch that may take most seconds. client-go pings an HTTP/2 connection that is
+// silent for half a minute. HTTP/1.1 has no such thing, so there a watch ends before it has been silent for too long.
 func (g *guard) watchSeconds(most int64) int64 {
 	if g.http2.Load() {
 		return most
@@ -74,7 +73,7 @@ func (g *guard) watchSeconds(most int64) int64 {
 	return min(most, max(1, int64((stillTime-endTime).Seconds())))
 }
 
-// limitOf is how long nothing may come of the request. Behind some proxies a silent watch has no answer until its end.
+// limitOf is how long the answer may stall. Behind some proxies a silent watch has no answer until its end.
 func limitOf(request *http.Request) time.Duration {
 	seconds, err := strconv.Atoi(request.URL.Query().Get("timeoutSeconds"))
 	if err != nil {
@@ -83,13 +82,13 @@ func limitOf(request *http.Request) time.Duration {
 	return max(stillTime, time.Duration(seconds)*time.Second+endTime)
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	limit := limitOf(request)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	timer := time.AfterFunc(limit, func() {
 		cancel(&StalledError{request.URL.Host, limit, g.plugin})
-		utilnet.CloseIdleConnectionsFor(g.next) // they stand still as well, and the next question would wait for them
+		utilnet.CloseIdleConnectionsFor(g.next) // they may be lost, too, and the next request would wait for them
 	})
 	answer, err := g.send(request.WithContext(ctx))
 	timer.Stop()
@@ -98,7 +97,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 			err = stalled
 		}
 		cancel(nil)
-		utilnet.CloseIdleConnectionsFor(g.next) // also after a shorter deadline of who asks
+		utilnet.CloseIdleConnectionsFor(g.next) // also after a shorter deadline of the caller
 		return nil, err
 	}
 	g.http2.Store(answer.ProtoMajor > 1)
@@ -106,8 +105,8 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// send is next's RoundTrip. A credential plugin of the kubeconfig runs for as long as it likes, and client-go waits for
-// it whatever the request's context says: then it is left behind.
+// send is next's RoundTrip. A credential plugin of the kubeconfig may hang, and client-go waits for it even when the
+// request's context has ended: then its goroutine is left behind.
 func (g *guard) send(request *http.Request) (*http.Response, error) {
 	if g.plugin == "" {
 		return g.next.RoundTrip(request)
@@ -142,7 +141,7 @@ func (g *guard) send(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// guardedBody is an answer that the guard reads.
+// guardedBody is the body of an answer, guarded.
 type guardedBody struct {
 	io.ReadCloser
 	ctx    context.Context // of the request
@@ -151,7 +150,7 @@ type guardedBody struct {
 	limit  time.Duration
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (b *guardedBody) Read(p []byte) (int, error) {
 	b.timer.Reset(b.limit)
 	n, err := b.ReadCloser.Read(p)
@@ -162,7 +161,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is io.Closer's.
+// Close implements io.Closer.
 func (b *guardedBody) Close() error {
 	b.timer.Stop()
 	err := b.ReadCloser.Close()

@@ -28,7 +28,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// OpenAPI has the document with the schemas of a resource's group and version read while it comes.
+// OpenAPI passes the document with the schemas of the resource's group and version to read, as it comes.
 func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -40,19 +40,18 @@ func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read fun
 	return errors.Join(read(body), body.Close())
 }
 
-// openAPIPath is where the document of the resource's group and version is.
+// openAPIPath is the path of the document of the resource's group and version, below /openapi/v3.
 func openAPIPath(resource change.Resource) string {
 	return strings.TrimPrefix(path.Dir(resource.Path("")), "/")
 }
 
-// OpenAPIIndex says which documents there are.
+// OpenAPIIndex has the hash of each document by its path.
 type OpenAPIIndex map[string]string
 
-// Hash tells the document of the resource's group and version from what it was before and may become: the server's
-// words. There is none where it is "".
+// Hash identifies the content of the document of the resource's group and version; "" if there is no document.
 func (i OpenAPIIndex) Hash(resource change.Resource) string { return i[openAPIPath(resource)] }
 
-// OpenAPIIndex asks which documents there are.
+// OpenAPIIndex asks the server which documents there are.
 func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -75,7 +74,7 @@ func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
 	return index, nil
 }
 
-// Access asks the server what a stream may do, and changes nothing.
+// Access asks the server what the exporter may do, and changes nothing.
 type Access struct {
 	host   string
 	client *Client
@@ -87,7 +86,7 @@ func NewAccess(config *rest.Config) (*Access, error) {
 	return &Access{host: config.Host, client: client}, err
 }
 
-// ForbiddenError says which verbs somebody would have to allow.
+// ForbiddenError says which verbs the exporter's user lacks on a stream.
 type ForbiddenError struct {
 	Verbs  []string
 	Stream change.Stream
@@ -98,8 +97,7 @@ func (e *ForbiddenError) Error() string {
 		strings.Join(e.Verbs, " and "), e.Stream)
 }
 
-// Check says why the stream could not be listed and watched: missing verbs, as a *ForbiddenError, or a selector that
-// the server refuses.
+// Check returns why the stream cannot be listed and watched: a *ForbiddenError, or a selector that the server refuses.
 func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -120,12 +118,12 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 	return fmt.Errorf("list %s: %w", stream, ExplainServerError(a.host, err))
 }
 
-// Leases says which of the verbs are not allowed on the Leases of a namespace.
+// Leases returns which of the verbs are not allowed on the Leases of a namespace.
 func (a *Access) Leases(ctx context.Context, namespace string, verbs ...string) (missing []string, err error) {
 	return a.forbidden(ctx, leases(namespace), verbs...)
 }
 
-// Namespaces says which of the verbs are not allowed with which labels of namespaces are followed.
+// Namespaces returns which of the verbs are not allowed that following the labels of namespaces needs.
 func (a *Access) Namespaces(ctx context.Context) (missing []string, err error) {
 	return a.forbidden(ctx, change.Stream{Resource: change.Resource{Version: "v1", Name: "namespaces"}}, "get", "list", "watch")
 }
@@ -134,7 +132,7 @@ func leases(namespace string) change.Stream {
 	return change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
 }
 
-// Missing says, in one sentence each, which rights the exporter does not have that no stream needs.
+// Missing names, in one sentence each, the rights that the exporter lacks beside those that streams need.
 func (a *Access) Missing(ctx context.Context) (missing []string) {
 	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
 	for _, right := range []struct {
@@ -178,16 +176,16 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 	return missing, nil
 }
 
-// NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates
+// NamespaceMissing says whether the namespace certainly does not exist. A stream of it is silent until somebody creates
 // it.
 func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
 	return apierrors.IsNotFound(a.client.rest.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }
 
-// inClusterName is the cluster's name where no kubeconfig gives one.
+// inClusterName is the cluster's name if no kubeconfig has one.
 const inClusterName = "kubernetes"
 
-// askTime is how long a question may take before the start. A server that never answers would be waited for in silence.
+// askTime is how long a question may take. Otherwise a start would wait in silence for a server that never answers.
 const askTime = 30 * time.Second
 
 func loaderOf(file, contextName string) clientcmd.ClientConfig {
@@ -202,8 +200,8 @@ func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
 	return load(loaderOf(file, contextName), file, contextName)
 }
 
-// ReadSecret reads the kubeconfig that the Secret namespace/name has in its key kubeconfig, or value, as Cluster API
-// writes it.
+// ReadSecret reads the kubeconfig in a Secret, namespace/name, from its key kubeconfig, or value, as Cluster API writes
+// it.
 func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, error) {
 	client, _, err := newRESTClient(home, askTime)
 	if err != nil {
@@ -232,8 +230,8 @@ func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, 
 	return found.Data.Kubeconfig, nil
 }
 
-// LoadSecret is LoadKubeconfig of what was read in a Secret. Whoever may write that may be somebody who is to run
-// nothing here, and to read no file of this host: such a kubeconfig is refused.
+// LoadSecret is LoadKubeconfig for the text of a Secret. It refuses a kubeconfig with a command or a file: whoever may
+// write the Secret must not run commands here, or read files of this host.
 func LoadSecret(secret string, text []byte, contextName string) (*rest.Config, string, error) {
 	what := "the kubeconfig in Secret " + secret
 	raw, err := clientcmd.Load(text)
@@ -270,7 +268,7 @@ func load(loader clientcmd.ClientConfig, file, contextName string) (*rest.Config
 	return config, cmp.Or(name, inClusterName), nil
 }
 
-// Namespace is that of the pod, or of the kubeconfig's context, by the same rules.
+// Namespace is that of the pod, or of the kubeconfig's context, by the rules of LoadKubeconfig.
 func Namespace(file, contextName string) (string, error) {
 	name, _, err := loaderOf(file, contextName).Namespace()
 	if err != nil {
@@ -305,7 +303,7 @@ func contextError(name string, config *clientcmdapi.Config) error {
 		strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 }
 
-// hideLogin moves a login out of the server's URL to where the client keeps it: the URL is printed.
+// hideLogin moves a login from the server's URL, which is printed, to the client's fields for it.
 func hideLogin(config *rest.Config) {
 	server, err := url.Parse(config.Host)
 	if err != nil || server.User == nil {
@@ -317,8 +315,8 @@ func hideLogin(config *rest.Config) {
 	config.Host = server.String()
 }
 
-// ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of
-// it. The error says what to do.
+// ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives all its names. The
+// error says what to do.
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
@@ -331,7 +329,7 @@ func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 	return uid, nil
 }
 
-// ExplainServerError says in a person's words why the API server could not be asked, and what to do.
+// ExplainServerError says in plain words why a request to the API server failed, and what to do.
 func ExplainServerError(host string, err error) error {
 	var network *url.Error
 	var certificate *tls.CertificateVerificationError
@@ -355,8 +353,8 @@ func ExplainServerError(host string, err error) error {
 	return fmt.Errorf("ask the API server %s: %w", host, err)
 }
 
-// otherServer says with what a server answers that is no API server, such as another service's port, or a proxy's page
-// of errors; "" where nothing tells that it is none. client-go has no error value for the first of the two.
+// otherServer says what a server has answered that is no API server, such as another service, or a proxy's error page;
+// "" if it may be one. client-go has no error value for the former.
 func otherServer(err error) string {
 	rest, found := strings.CutPrefix(err.Error(), "serializer for ")
 	if kind, missing := strings.CutSuffix(rest, " doesn't exist"); found && missing {
@@ -378,7 +376,7 @@ func otherServer(err error) string {
 }
 
 // AwaitReady returns when the API server says that it is ready, or an error after half a minute. A server that has just
-// started answers before it serves custom resources: what it does not tell then is not gone.
+// started answers before it serves custom resources, which would look as if they were gone.
 func AwaitReady(ctx context.Context, config *rest.Config) error {
 	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
@@ -387,7 +385,7 @@ func AwaitReady(ctx context.Context, config *rest.Config) error {
 	ask := func() error {
 		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			return nil // a server that does not tell is taken to be ready
+			return nil // a server that does not say so counts as ready
 		}
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Query says which objects to list.
+// Query says which objects List lists.
 type Query struct {
 	Stream    change.Stream
 	Selection Selection
@@ -30,7 +30,7 @@ type Query struct {
 	Exactly string
 }
 
-// ExpiredError says that the server does not have the asked version any more.
+// ExpiredError says that the server does not have the requested version any more.
 type ExpiredError struct {
 	Stream  change.Stream
 	Version string
@@ -43,9 +43,9 @@ func (e *ExpiredError) Error() string {
 
 func (e *ExpiredError) Unwrap() error { return e.Err }
 
-// List hands each object on, as a record of op Sync, and returns the version that all of them are of. A list whose
-// pages expire while they are read is begun again: begin is called before each attempt. It returns an *ExpiredError
-// where the server does not have the asked version.
+// List passes each object to each, as a Sync record, and returns the version of the list. If its pages expire while
+// they are read, the list is begun again; begin is called before each attempt. It returns an *ExpiredError if the
+// server does not have the requested version.
 func (c *Client) List(ctx context.Context, q Query, begin func(), each func(*change.Record) error) (version string, err error) {
 	for range maxRestarts {
 		begin()
@@ -83,32 +83,30 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 		if err != nil {
 			return "", err
 		}
-		p.exactly = meta.ResourceVersion // of all its pages
+		p.exactly = meta.ResourceVersion // all pages must be of one version
 		if p.token = meta.Continue; p.token == "" {
 			return meta.ResourceVersion, nil
 		}
 	}
 }
 
-// origin is what one stream knows of the API server: whose history it speaks of, where it stands, and what its answers
-// are worth.
+// origin is what one Informer knows of the API server: which cluster it serves, where it stands, and which answers
+// count.
 type origin struct {
 	collection collection
 	versions   versions
-	unsorted   atomic.Bool // its lists are not in the inventory's order
+	unsorted   atomic.Bool // its lists are not in the order of the joined keys
 
 	version string // where it stood when it was asked last
 	asked   time.Time
 	watched string // where it stood when the last watch began that worked
 
-	// What its answers are worth after the end of a watch, and after a failure, for any goroutine: another server may
-	// answer from then on.
+	// After the end of a watch, and after a failure, another server may answer. For any goroutine:
 	suspect atomic.Bool               // something failed since the proof was asked for
-	since   atomic.Pointer[time.Time] // answers to earlier questions say nothing; nil before the first
+	since   atomic.Pointer[time.Time] // answers to earlier questions do not count; nil if all do
 }
 
-// cluster is the uid of the cluster that the server serves, as of a question after since: that of namespace
-// kube-system.
+// cluster is the uid of the cluster that the server serves, that of namespace kube-system, asked for after since.
 func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
 	client := o.collection.client
 	uid, err := client.uid.get(ctx, since, maxAge, func(ctx context.Context) (string, error) {
@@ -120,11 +118,11 @@ func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
 	return uid, nil
 }
 
-// refutes asks for the one object that is known best at exactly the position. An etcd that was restored and has
-// overtaken the position since has it at an older version, or at one that was never delivered. It never says so of the
-// same history; where the server no longer has the version, cannot list at one, or the object was not touched since the
-// restored one, it cannot tell, and the next resync finds what differs. Any other failure proves nothing either way:
-// the question is open, and a watch from the position could be one of another history.
+// refutes asks for the object of the proof at exactly the position, and says whether the answer is of another history.
+// A restored etcd that has overtaken the position has the object at an older version, or at one that was never
+// delivered. refutes is never true in the same history. It is false if the server no longer has the version, cannot
+// list at one, or the object was not changed since the backup; then the next resync finds what differs. After any other
+// failure it returns an error: a watch from the position could be of another history.
 func (o *origin) refutes(ctx context.Context, position string, p proof) (bool, error) {
 	if p.version == "" {
 		return false, nil
@@ -153,9 +151,9 @@ func (o *origin) present(ctx context.Context) (string, error) {
 	return o.ask(ctx, o.collection)
 }
 
-// watchable is where the server stands, once it serves watches from there. It builds the cache that does so when it is
-// first asked for a custom resource, and a watch from an earlier version is refused: a first start would begin with a
-// gap. It says that it is at it (429, KEP-4568) where the list has a field selector; without one etcd answers.
+// watchable is where the server stands, once it serves watches from there. A server builds the watch cache of a custom
+// resource at the first request, and refuses a watch from an earlier version: a first start would begin with a gap.
+// While it does so, it answers a list with a field selector with 429 (KEP-4568); without one etcd answers.
 func (o *origin) watchable(ctx context.Context) (version string, err error) {
 	cached := o.collection
 	cached.selection = cached.selection.cached()
@@ -183,7 +181,7 @@ func (o *origin) ask(ctx context.Context, of collection) (string, error) {
 	return version, err
 }
 
-// askVersion asks the server, whatever it said before.
+// askVersion asks the server where it stands.
 func (o *origin) askVersion(ctx context.Context, of collection) (string, error) {
 	var first *frame.Object
 	meta, err := of.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
@@ -198,7 +196,7 @@ func (o *origin) askVersion(ctx context.Context, of collection) (string, error) 
 	return meta.ResourceVersion, err
 }
 
-// doubt notes that something failed: what the server said before may be that of another one.
+// doubt notes that something failed: from now on another server may answer.
 func (o *origin) doubt() {
 	o.suspect.Store(true)
 	o.forgetAnswers()
@@ -210,8 +208,8 @@ func (o *origin) forgetAnswers() {
 	o.since.Store(&now)
 }
 
-// doubted is since when questions to the server must have been asked to say something about the next watch: the end of
-// the last one, and of the last failure.
+// doubted is when the last watch ended, or the last failure was: only answers to later questions count for the next
+// watch.
 func (o *origin) doubted() time.Time {
 	if since := o.since.Load(); since != nil {
 		return *since
@@ -219,21 +217,20 @@ func (o *origin) doubted() time.Time {
 	return time.Time{}
 }
 
-// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
-// other state, for as long as it is the history that the position was reached in. It is pure. The zero value proves
-// nothing.
+// proof is the newest record that the watch brought: at the position, the server has its object in exactly this state,
+// unless the history is another one. It is pure. The zero value proves nothing.
 type proof struct {
 	key          change.Key
 	uid, version string
 	deleted      bool
 }
 
-// proofOf is the proof that a record of the watch gives.
+// proofOf is the proof by a record of the watch.
 func proofOf(rec *change.Record) proof {
 	return proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
 }
 
-// holds says whether the server has the object as it was told; nil is that it has none.
+// holds says whether the server's object is as it was told; nil if the server has none.
 func (p proof) holds(object *frame.Object) bool {
 	if p.deleted || object == nil {
 		return p.deleted && object == nil
@@ -241,7 +238,7 @@ func (p proof) holds(object *frame.Object) bool {
 	return object.UID == p.uid && object.ResourceVersion == p.version
 }
 
-// collection is what one stream reads at the server: the objects of a resource that the selection chooses.
+// collection is what one stream reads: the objects of a resource that the selection chooses.
 type collection struct {
 	client    *Client
 	stream    change.Stream
@@ -249,7 +246,7 @@ type collection struct {
 	keep      Keep
 }
 
-// within is the part of the collection within the limits: a limited one may be of another namespace than all.
+// within is the part of the collection within the limits, whose namespace replaces the stream's.
 func (c collection) within(l change.Limits) collection {
 	if c.selection = c.selection.within(l); l.Namespace != "" {
 		c.stream.Namespace = l.Namespace
@@ -257,7 +254,7 @@ func (c collection) within(l change.Limits) collection {
 	return c
 }
 
-// options say how the objects are cut from the wire.
+// options say what is cut from the objects as they are read.
 func (c *collection) options() frame.Options {
 	return frame.Options{
 		Kind: c.stream.Resource.Kind, APIVersion: c.stream.Resource.APIVersion(),
@@ -268,14 +265,14 @@ func (c *collection) options() frame.Options {
 // pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
 const pageSize = 500
 
-// page says which page of which list is wanted.
+// page identifies a page of a list.
 type page struct {
 	limit   int
 	exactly string // a resourceVersion; "" is the newest
 	token   string // the continue token of the page before
 }
 
-// list reads one page and hands its objects to each, in the server's order, without holding the page.
+// list reads one page and passes its objects to each, in the server's order, without holding the page in memory.
 func (c *collection) list(ctx context.Context, p page, each func(frame.Object) error) (frame.ListMeta, error) {
 	request := c.client.request(&c.stream, c.selection).Param("limit", strconv.Itoa(p.limit))
 	switch {
@@ -313,13 +310,13 @@ var errUnsorted = errors.New("the list is not sorted")
 
 var errChanged = errors.New("the list differs from what the sinks have")
 
-// errWatchEnded ends a page.
+// errWatchEnded says that a page does not count.
 var errWatchEnded = errors.New("the watch has ended that the page was read beside")
 
 var errOtherCluster = errors.New("another cluster answers at the server's address")
 
-// isRange says whether the list goes on at a key after the last one, as a server says that reads a range of etcd's
-// keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
+// isRange says whether the token continues the list at a key after the last one, as a server's does that reads a range
+// of etcd's keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
 func isRange(token, namespace string, last []byte) bool {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var next struct {
@@ -336,18 +333,19 @@ func isRange(token, namespace string, last []byte) bool {
 	return start > string(last)
 }
 
-// maxPassed bounds what the list has not and waits for the watch to pass the list (I6). Where there is more, the reader
-// waits.
+// maxPassed bounds the suspects of a sink, which wait for the watch to pass the list (I6). With more, the reader waits.
 const maxPassed = 1 << 13
 
-// slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
+// slowPage is how long a page may take before the next ones become smaller: an API server ends a request after a
+// minute.
 const slowPage = 15 * time.Second
 
-// firstPage is the limit of the smallest page, and of the first one of a full snapshot, whose progress shows after it.
+// firstPage is the limit of the smallest page, and of the first page of a full snapshot, so that its progress shows
+// soon.
 const firstPage = 16
 
-// nextLimit is the limit of the page after one that took so long. It grows where a page of four times the size would
-// not be slow either.
+// nextLimit is the limit of the page after one that took so long. It grows if a page of four times the size would not
+// be slow either.
 func nextLimit(limit int, took time.Duration) int {
 	switch {
 	case took > slowPage:
@@ -358,8 +356,7 @@ func nextLimit(limit int, took time.Duration) int {
 	return limit
 }
 
-// maxRestarts is how often one comparison starts over when its pages expire, before the Reflector's backoff has its
-// turn.
+// maxRestarts is how often List begins when pages expire, and how many inexact lists in a row refuse a stream.
 const maxRestarts = 5
 
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).
@@ -373,7 +370,7 @@ func (e *UnorderedError) Error() string {
 		e.Stream, e.Why)
 }
 
-// inexactError says that a server answered a list at exactly one version with another.
+// inexactError says that a server answered a list at exactly one version with a list of another.
 type inexactError struct{ asked, got string }
 
 func (e *inexactError) Error() string {
@@ -383,21 +380,20 @@ func (e *inexactError) Error() string {
 // versions judges the resourceVersions that a server gives a stream. It is pure.
 type versions struct {
 	stream  *change.Stream
-	inexact int // so many lists in a row were not of the version that was asked for
+	inexact int // how many lists in a row were not of the requested version
 }
 
-// unordered is an *UnorderedError.
+// unordered returns an *UnorderedError.
 func (v *versions) unordered(format string, args ...any) error {
 	return &UnorderedError{*v.stream, fmt.Sprintf(format, args...)}
 }
 
-// check refuses what cannot be ordered, and an object that is newer than the list that it is in, whose version is list;
-// "" is none.
+// check refuses a version that cannot be ordered, and an object that is newer than its list; list is "" for a watch.
 func (v *versions) check(object *frame.Object, list string) error {
 	version := object.ResourceVersion
 	switch {
 	case object.Err != nil && version == "":
-		return nil // it may have one
+		return nil // the part that cannot be read may have one
 	case !change.IsVersion(version):
 		return v.unordered("%s/%s has the resourceVersion %.40q", object.Namespace, object.Name, version)
 	case list != "" && change.CompareVersions(version, list) > 0:
@@ -406,8 +402,8 @@ func (v *versions) check(object *frame.Object, list string) error {
 	return nil
 }
 
-// ended takes what a list at exactly one version ended with, and returns it. A server that answers with another one
-// again and again is refused: its lists may lack what was changed in between.
+// ended returns the error with which a list at exactly one version ended, or an *UnorderedError if the server has
+// answered with another version too often: such lists may lack what was changed in between.
 func (v *versions) ended(err error) error {
 	inexact, found := errors.AsType[*inexactError](err)
 	switch {
@@ -421,11 +417,11 @@ func (v *versions) ended(err error) error {
 	return err
 }
 
-// An object that cannot be read ends no stream: a gap stands in its place, where its key is known for the key (I4).
-// Where nobody knows whose it is, a watch is opened again, since it may have been broken on its way, and the second
-// time at the same position a comparison is due; in a list it is a gap of the stream.
+// An object that cannot be read does not end the stream: a gap takes its place, for its key if that can be read (I4).
+// If not, a watch is opened again, since the frame may have been broken on its way, and the second time at the same
+// position a comparison is due. In a list it is a gap of the stream.
 
-// errNoName is why an item is nobody's that can be read.
+// errNoName says that an item could be read, but has no name.
 var errNoName = errors.New("an item of the list has no name")
 
 // markUnreadable withholds the record of an object that cannot be read. A delete needs no object.

@@ -24,22 +24,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Namespaces knows the labels of a cluster's namespaces, by which records find their place.
+// Namespaces knows the labels of a cluster's namespaces, which choose topics and subjects.
 //
-// They are saved, so that a change is noticed that happened while nobody looked. A namespace that is gone keeps its
-// labels: what is told of its objects at the end goes where they were. The server is not asked for each record, but
-// for a namespace that is in no list and no event yet.
+// They are saved, so that a change is noticed that happened while the exporter was down. A namespace that is gone keeps
+// its labels, so that the deletes of its objects go where the objects went. The server is not asked for each record,
+// but only for a namespace that no list and no event has brought yet.
 type Namespaces struct {
 	NamespacesConfig
 	client metadata.Getter
 	guard  *guard
 	ctx    context.Context // of the run
 	end    context.CancelFunc
-	listed chan struct{} // closed when the server has told of all
+	listed chan struct{} // closed when all were listed
 
 	mu     sync.Mutex                   // guards the following
 	labels map[string]map[string]string // by name, never nil
-	gone   []string                     // those of them that are gone, or not listed yet, the first one first
+	gone   []string                     // those that are gone, or not listed yet, in this order
 	moved  chan struct{}                // closed when labels change
 }
 
@@ -47,9 +47,10 @@ type Namespaces struct {
 type NamespacesConfig struct {
 	Rest  *rest.Config
 	Store NamespaceStore
-	// Changed is told of other labels. They are saved after it, so after an error it is told again, and after a crash.
+	// Changed is told of changed labels. They are saved after it returns, so it is told again after an error or a
+	// crash.
 	Changed func(ctx context.Context, name string, before, after map[string]string) error
-	// Failed is told what is tried again.
+	// Failed is told of errors after which something is tried again.
 	Failed func(err error)
 }
 
@@ -59,10 +60,10 @@ type NamespaceStore interface {
 	SetNamespace(name string, labels map[string]string) error
 }
 
-// maxGone is how many namespaces keep their labels that are gone (I6).
+// maxGone is for how many namespaces that are gone the labels are kept (I6).
 const maxGone = 1000
 
-// NewNamespaces are those that are saved. They are followed until ctx ends, or that of Run.
+// NewNamespaces reads the saved labels. Run follows the namespaces until ctx ends, or its own does.
 func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, error) {
 	saved, err := config.Store.Namespaces()
 	if err != nil {
@@ -86,14 +87,14 @@ func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, e
 	}, nil
 }
 
-// Known are the labels as they are known; those of a namespace that nobody knows are none.
+// Known are the labels as far as they are known; nil for an unknown namespace.
 func (n *Namespaces) Known(name string) map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.labels[name]
 }
 
-// Labels are those of the namespace. It waits until they are known of today, and returns an error only when the run
+// Labels are the labels of the namespace. It waits until they are up to date, and returns an error only when the run
 // ends.
 func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
 	select {
@@ -119,11 +120,11 @@ func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case isGone: // and nobody knows more
+		case isGone: // its labels cannot be found out any more
 			n.left(name, false)
 			continue
 		}
-		select { // the watch is about to tell, unless it was cut off, and the namespace goes before a list has it
+		select { // the watch is about to bring it, unless it was cut off, and the namespace is deleted before the next list
 		case <-moved:
 		case <-time.After(time.Second):
 		case <-n.ctx.Done():
@@ -190,8 +191,8 @@ func (n *Namespaces) Run(ctx context.Context) {
 	over.Wait()
 }
 
-// told takes the labels of a namespace that there is. Those of one that nobody knew are saved before anybody has them,
-// so that no record goes by labels that the next run does not know.
+// told takes the labels of a namespace that exists. Those of a new one are saved before they are used, so that no
+// record goes by labels that the next run does not know.
 func (n *Namespaces) told(name string, labels map[string]string) {
 	save := func() error { return n.Store.SetNamespace(name, labels) }
 	if n.Known(name) == nil && n.retry(save) != nil {
@@ -215,8 +216,8 @@ func (n *Namespaces) told(name string, labels map[string]string) {
 	})
 }
 
-// left takes that there is no such namespace any more, as the watch tells. Who has asked for one may be late: what is
-// known of it by then stays.
+// left notes that the namespace does not exist: told by the watch, or else by a question, whose answer may be late. So
+// without told, labels that are known by then stay.
 func (n *Namespaces) left(name string, told bool) {
 	n.mu.Lock()
 	if n.labels[name] == nil {

@@ -15,32 +15,32 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// listerWatcher is what an informer watches through, as the Reflector knows it.
+// listerWatcher is an Informer as the Reflector sees it.
 type listerWatcher struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
 func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
 // stoppable is a watch that the Reflector stops, however it ended. The decoder is closed under a lock of the watch, so
-// what may wait long comes after that.
+// end, which may wait long, is called after that.
 type stoppable struct {
 	watch.Interface
 	end func()
 }
 
-// Stop is watch.Interface's.
+// Stop implements watch.Interface.
 func (w *stoppable) Stop() {
 	w.Interface.Stop()
 	w.end()
 }
 
-// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s.
-// The jitter makes each wait up to twice as long.
+// reflectorBackoff waits from 0.1 s up to 30 s, where the Reflector's own waits from 0.8 s up to 60 s. The jitter makes
+// each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }
 
-// opOf is the operation that a frame tells of.
+// opOf is the operation of a frame.
 func opOf(t frame.Type) change.Op {
 	switch t {
 	case frame.Added:
@@ -51,11 +51,11 @@ func opOf(t frame.Type) change.Op {
 	return change.Deleted
 }
 
-// maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API
-// server's flags are the default ones. What is not remembered may be told twice, and is never dropped.
+// maxSeen bounds the records of one version that are remembered (I6); with an API server's default flags, 1,000 Events
+// expire together. A record that is not remembered may be told twice, and is never dropped.
 const maxSeen = 1 << 16
 
-// sightings are the records of one resourceVersion that went into the line in this process, maxSeen at most.
+// sightings are the records of one resourceVersion that this Informer's watches have brought, maxSeen at most.
 type sightings map[seenRecord]sighting
 
 // sighting is the content of a record, and the watch that brought it last.
@@ -78,7 +78,7 @@ type seenRecord struct {
 
 func newSeenRecord(rec *change.Record) seenRecord { return seenRecord{rec.Key, rec.UID, rec.Op} }
 
-// forget is for another version. A version of many records leaves no large map, which takes long to clear.
+// forget begins another version. It drops a large map, which would take long to clear each time.
 func (s *sightings) forget() {
 	const few = 1 << 6
 	if len(*s) > few {
@@ -90,14 +90,14 @@ func (s *sightings) forget() {
 // errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
 var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
 
-// has says whether the record is in line already. One with other content is not, unless it was written by an API server
-// of another version, which nobody can tell: so it is told rather than lost.
+// has says whether the record was brought before, with the same content. With other content, it may be the same state,
+// written by an API server of another version; nobody can tell, so it is told again rather than lost.
 func (s sightings) has(rec *change.Record) bool {
 	seen, found := s[newSeenRecord(rec)]
 	return found && seen == newSighting(rec.Object, seen.watch)
 }
 
-// add remembers the record, which the watch of that number brought.
+// add remembers the record, which the watch of that number has brought.
 func (s sightings) add(rec *change.Record, watch int) error {
 	key, now := newSeenRecord(rec), newSighting(rec.Object, watch)
 	before, found := s[key]
@@ -115,25 +115,25 @@ func (s sightings) isLike(other sightings) bool {
 	return maps.EqualFunc(s, other, func(sighting, sighting) bool { return true })
 }
 
-// maxEmpty is how many watches may end at once with nothing before the position is held to be stale: a server without
-// a watch cache can answer a version that it does not have with an empty stream.
+// maxEmpty is how many watches in a row may end at once without a frame before the position counts as stale: a server
+// without a watch cache can answer a version that it does not have with an empty stream.
 const maxEmpty = 5
 
-// endings is what the ends of watches, one after the other, say of the position. It is pure. The zero value is ready
+// endings is what the ends of watches, one after the other, say about the position. It is pure. The zero value is ready
 // for use.
 type endings struct {
-	empty    int    // watches in a row that the server ended at once with nothing
-	brokenAt string // the position at which the last watch brought what cannot be read, "" where it did not
+	empty    int    // watches in a row that the server ended at once without a frame
+	brokenAt string // the position at which the last watch brought what cannot be read, "" if it did not
 
-	goneAgain atomic.Bool // a position was gone, and no watch has worked since; a watch may end while it is told so
+	goneAgain atomic.Bool // a position was gone, and no watch has worked since; atomic, since a watch may end meanwhile
 }
 
-// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
-// backoff.
+// isFirstGone says whether this is the first position that is gone since a watch worked. The Reflector's backoff is for
+// later ones.
 func (e *endings) isFirstGone() bool { return !e.goneAgain.Swap(true) }
 
-// ended takes a watch that ended, and says whether the position is stale. One that was cut off tells nothing of it: it
-// neither counts nor begins the count anew.
+// ended evaluates a watch that has ended, and says whether the position is stale. A watch that was cut off says nothing
+// about that: it neither counts nor resets the count.
 func (e *endings) ended(frames int, orderly bool, took time.Duration) (stale bool) {
 	if took >= time.Second {
 		e.goneAgain.Store(false)
@@ -150,8 +150,8 @@ func (e *endings) ended(frames int, orderly bool, took time.Duration) (stale boo
 	return stale
 }
 
-// broke takes a watch that failed at the position, and says whether what cannot be read stands there for the second
-// time: a watch may have been broken on its way.
+// broke evaluates a watch that failed at the position, and says whether something there could not be read for the
+// second time: the first time it may have been broken on its way.
 func (e *endings) broke(at string, unreadable bool) (again bool) {
 	again = unreadable && e.brokenAt == at
 	if e.brokenAt = at; !unreadable || again {
@@ -160,19 +160,18 @@ func (e *endings) broke(at string, unreadable bool) (again bool) {
 	return again
 }
 
-// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API
-// server keeps at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as
-// the watch.
+// unmarkedShare divides the Reflector's 5 to 10 minutes for a watch that may have no bookmarks: an API server keeps at
+// least 5 minutes of Events (--etcd-compaction-interval), and a quiet stream's position is as old as its watch.
 const unmarkedShare = 3
 
-// minSilence is how long a watch must have been silent: whatever was under way when it began has come by then. It is
-// less than a watch may take (guard.watchSeconds).
+// minSilence is how long a watch must be silent to prove something: whatever was under way when it began has come by
+// then. It is less than the time limit of a watch (guard.watchSeconds).
 const minSilence = 30 * time.Second
 
-// silence is what watches prove that had nothing to tell. It is pure.
+// silence is what watches without frames prove. It is pure.
 type silence struct {
-	least      time.Duration // of a watch that proves something
-	upTo       string        // the version that the last watch proved silence up to, "" for none
+	least      time.Duration // minSilence, except in tests
+	upTo       string        // the version up to which the last watch proved silence, "" for none
 	bookmarked bool          // a watch of this life had a bookmark
 }
 
@@ -180,8 +179,8 @@ type silence struct {
 // that takes three or more (apiserver, cacheWatcher.nextBookmarkTime).
 const bookmarkEvery = time.Minute
 
-// limit is the time limit of the next watch in seconds, where a sink is to be told at such intervals up to where it has
-// everything; 0 is never.
+// limit is the time limit of the next watch in seconds. resolved is the shortest interval of Resolved records that a
+// sink asks for; 0 is never.
 func (s *silence) limit(asked *int64, resolved time.Duration) *int64 {
 	if asked == nil || s.bookmarked && (resolved == 0 || resolved >= bookmarkEvery) {
 		return asked
@@ -193,7 +192,7 @@ func (s *silence) limit(asked *int64, resolved time.Duration) *int64 {
 	return &short
 }
 
-// note remembers up to where a watch proved silence that began when the server stood at the version.
+// note remembers that a silent watch, which began when the server stood at the version, proved silence up to there.
 func (s *silence) note(silent bool, took time.Duration, version string) {
 	s.upTo = ""
 	if silent && took >= s.least {
@@ -201,7 +200,7 @@ func (s *silence) note(silent bool, took time.Duration, version string) {
 	}
 }
 
-// take returns what the last watch proved, which serves once.
+// take returns the version that the last watch proved, once.
 func (s *silence) take() (version string) {
 	version, s.upTo = s.upTo, ""
 	return version

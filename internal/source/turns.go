@@ -7,19 +7,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait after it for that long.
+// A snapshot is ahead of its sinks by what they take in about maxWait: live changes wait behind it for that long.
 const (
-	leastAhead = 64 << 10
+	leastAhead = 64 << 10 // bytes
 	mostAhead  = 2 << 20
 	minWait    = 10 * time.Millisecond
 	maxWait    = 25 * time.Millisecond
-	maxStuck   = 5 * time.Second // for others, too, that are compared with the same list
+	maxStuck   = 5 * time.Second // how long a sink that takes nothing holds up the others of its list
 )
 
 // pace is how many bytes of a snapshot may wait for a sink. The zero value is ready for use.
 type pace struct{ ahead int }
 
-// limit is how many may wait now.
+// limit is how many bytes may wait now.
 func (p *pace) limit() int { return max(p.ahead, leastAhead) }
 
 // waited notes how long it took until half of them were taken.
@@ -40,19 +40,19 @@ func NewRate(objectsPerSecond int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(objectsPerSecond), turnObjects)
 }
 
-// A turn compares a part of a page: small enough that no live change waits for it.
+// The part of a page that the reader compares in one turn, small enough that no live change waits for it long.
 const (
 	turnObjects = 32
 	turnBytes   = 128 << 10
 )
 
-// turns is how the watch and the reader go on beside each other. They put records in line by turns (I3). The turn
-// guards what both use: the seats, what was brought, the list that is read, and which watch is open.
+// turns let the watch and the reader queue records by turns (I3). Whoever has the turn may use what both share: the
+// seats, what was brought, the list that is read, and which watch is open.
 type turns struct {
 	taken   chan struct{} // not a lock, since whoever has the turn may wait long for room in a queue
-	moved   chan struct{} // buffered 1: the watch has moved, and the reader may wait for that
-	watches int           // that were opened
-	open    int           // the number of the one that is, 0 for none
+	moved   chan struct{} // buffered 1: the watch has moved, for which the reader may wait
+	watches int           // how many were opened
+	open    int           // the number of the open watch, 0 if none is
 }
 
 func newTurns() turns { return turns{taken: make(chan struct{}, 1), moved: make(chan struct{}, 1)} }
@@ -60,7 +60,7 @@ func newTurns() turns { return turns{taken: make(chan struct{}, 1), moved: make(
 func (t *turns) take() { t.taken <- struct{}{} }
 func (t *turns) give() { <-t.taken }
 
-// takeIn returns how to give the turn back, or ctx's error.
+// takeIn takes the turn and returns a function that gives it back, or returns ctx's error.
 func (t *turns) takeIn(ctx context.Context) (give func(), err error) {
 	select {
 	case t.taken <- struct{}{}:
@@ -70,7 +70,7 @@ func (t *turns) takeIn(ctx context.Context) (give func(), err error) {
 	}
 }
 
-// opened notes that a watch is open, and returns its number.
+// opened notes that another watch is open, and returns its number.
 func (t *turns) opened() int {
 	t.take()
 	defer t.give()
@@ -80,17 +80,17 @@ func (t *turns) opened() int {
 	return t.open
 }
 
-// closed notes that the watch has ended; the caller has the turn.
+// closed notes that the watch has ended. The caller has the turn.
 func (t *turns) closed(number int) {
 	if t.open == number {
 		t.open = 0
 	}
 }
 
-// signal makes the reader look again, if it waits.
+// signal wakes the reader if it waits for the watch.
 func (t *turns) signal() { poke(t.moved) }
 
-// poke wakes who reads the channel, which has room for one, now or when it comes to that.
+// poke wakes the reader of the channel, which is buffered 1, now or when it reads next.
 func poke(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
