@@ -42,17 +42,17 @@ type Intake struct {
 	numbers  *Numbers
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
-	freed    chan struct{}      // closed and replaced when there may be room, and when the sink is not offered anything any more
+	freed    chan struct{}      // closed and replaced when there may be room, and when the sink is offered nothing more
 	ready    sink.Bell          // there is something to take, or nothing more will come
 	work     func(now bool)     // wakes the committer, at once or soon
 }
 
 // Life is the state of a sink.
 //
-//	life     the sink                                        is offered                    goes on as
-//	Opening  is being opened, or waits for another attempt   nothing                       Serving, Halted
-//	Serving  is open at its mark, or is opened again there   everything                    Halted, Opening
-//	Halted   failed for good: a person must mend it          everything, if it may spill   Serving
+//	life     the sink                                        is offered                             goes on as
+//	Opening  is being opened, or waits for another attempt   nothing                                Serving, Halted
+//	Serving  is open at its mark, or is opened again there   everything                             Halted, Opening
+//	Halted   failed for good: a person must mend it          everything, if it served, and spills   Serving
 type Life byte
 
 // The lives of a sink.
@@ -389,12 +389,14 @@ func (i *Intake) Room() <-chan struct{} {
 	return i.freed
 }
 
-// Push queues a record that no watch has brought: of an actor, or a dead letter. It blocks while the queue is full, and
-// drops the record if the sink is offered nothing.
+// Push queues a record that no watch has brought: of an actor, or a dead letter. It blocks while the queue is full. If
+// the sink is offered nothing, it drops the record; for a dead letter, which somebody waits for, that is an error.
 func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
-	return i.await(ctx, func() bool {
+	dropped := false
+	err := i.await(ctx, func() bool {
 		switch {
 		case i.follower == nil:
+			dropped = true
 			return true
 		case i.reserve(rec):
 			return false
@@ -407,6 +409,14 @@ func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
 		i.signal()
 		return true
 	})
+	if err == nil && dropped && rec.Replay != nil {
+		return i.errStopped()
+	}
+	return err
+}
+
+func (i *Intake) errStopped() error {
+	return fmt.Errorf("sink %s is stopped: try again when it is open", i.Name)
 }
 
 // Finish says that nothing more will be pushed: Run returns when the queue is empty.
@@ -445,8 +455,8 @@ func (i *Intake) serve(tell func()) {
 	tell()
 }
 
-// halt notes that the sink failed for good. If it may spill, it is still offered everything, and goes on where it was.
-// Otherwise anew is true: it has to leave, and to be opened as in a new process.
+// halt notes that the sink failed for good. If it served, and may spill, it is still offered everything, and goes on
+// where it was. Otherwise anew is true: it has to leave, and to be opened as in a new process.
 func (i *Intake) halt() (anew bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -483,7 +493,7 @@ func (i *Intake) leave() {
 	i.mu.Unlock()
 	for _, rec := range dismissed {
 		if rec.Replay != nil {
-			rec.Replay.Done("", fmt.Errorf("sink %s is stopped: try again when it is open", i.Name))
+			rec.Replay.Done("", i.errStopped())
 		}
 	}
 }
