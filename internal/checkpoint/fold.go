@@ -233,7 +233,7 @@ type Item struct {
 
 	Comparison Comparison // of a frame
 	From       Point      // of a Gap: up to where the sink had everything
-	Selection  *string    // of a Gap and a Begin: that from here on, nil if not known; of such an End, the label selector
+	Selection  *string    // of a Gap and a Begin: from here on, nil if not known; of such an End, the label selector
 }
 
 // Kind is what an item is.

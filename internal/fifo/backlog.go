@@ -132,7 +132,7 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 		return Over, dst
 	case behind && b.spool.readable():
 		return Disk, dst
-	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // a log after the mark has records of the disk or others, never both
+	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // after its mark, a log has records of disk or memory
 		return Wait, dst
 	}
 	dst = b.queue.Pop(dst, b.batch)

@@ -52,7 +52,7 @@
 //
 // A tombstone is the row of an object that is gone. It is needed for as long as something older than the delete can
 // come: from a watch that began before it, or from the list of a comparison. So it is dropped when the position of its
-// namespace has passed it, and no comparison is under way there.
+// namespace has passed it, and no comparison is under way there [tombs].
 //
 // Folding commutes over the partitions of a log: rows and places take the higher value. As a rule an object is in one
 // partition, so nothing older than its tombstone is read after it. If labels choose topics, it may be in several.

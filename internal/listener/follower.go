@@ -141,7 +141,7 @@ type surveyed struct {
 	lowest, highest checkpoint.Point // of the positions; for highest, one below what was told counts, too
 	newest          checkpoint.Point // of all that was told or passed
 	missing         bool             // a namespace has no position
-	full, lost      bool             // of a comparison that is under way: it resends a log that was lost; the gap is to be told
+	full, lost      bool             // a comparison under way resends a log that was lost; its gap has not been told
 	torn            bool             // a comparison is under way for more or fewer namespaces than the stream has
 	stale           bool             // another selection of the resource was given
 }

@@ -131,8 +131,8 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	case Skipped, Moved:
 		s.backlog.Cancel(own.Size())
 		switch {
-		case as == Moved && rec.Keep && row.Exists() && row.At == item.At && known.Version != rec.ResourceVersion: // only its log said so
-			s.putSilent(rec, item)
+		case as == Moved && rec.Keep && row.Exists() && row.At == item.At && known.Version != rec.ResourceVersion:
+			s.putSilent(rec, item) // only the log has said that the sink has this state, so it is not kept yet
 		case as == Moved:
 			s.move(rec, item.Given)
 		}
@@ -197,7 +197,7 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 			s.backlog.Overdraw(rec.Size())
 			s.put(rec, item)
 		default:
-			if item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync { // it may supersede the record that told the state
+			if item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync { // it may supersede what told it
 				item.Kind = checkpoint.Told
 			}
 			s.putOwn(rec, item, s.keptOf(rec))

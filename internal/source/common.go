@@ -84,7 +84,7 @@ func (c *common) history(uid string, known checkpoint.History) (string, error) {
 	return c.epoch, err
 }
 
-// newHistory begins another epoch than read, or returns the one that another Informer has begun meanwhile.
+// newHistory begins a new epoch in the place of read, or returns the one that another Informer has begun meanwhile.
 func (c *common) newHistory(uid, read string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ type reading struct {
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
 	keys    map[string]struct{} // the joined keys of the page, or of the whole list if that is not sorted
-	synced  map[string]struct{} // the joined keys after done that were compared, or of the whole list if that is not sorted
+	synced  map[string]struct{} // the joined keys after done, or of all of an unsorted list, that were compared
 	done    string              // the joined key up to which a sorted list was compared
 	begun   bool                // reading of the page has begun
 	waiting []frame.Object      // objects of the page for the next turn

@@ -388,7 +388,7 @@ func (v *versions) unordered(format string, args ...any) error {
 	return &UnorderedError{*v.stream, fmt.Sprintf(format, args...)}
 }
 
-// check refuses a version that cannot be ordered, and an object that is newer than its list; list is "" for a watch.
+// check refuses a version that cannot be ordered, and an object that is newer than the version list, unless that is "".
 func (v *versions) check(object *frame.Object, list string) error {
 	version := object.ResourceVersion
 	switch {

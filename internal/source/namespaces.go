@@ -124,7 +124,7 @@ func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
 			n.left(name, false)
 			continue
 		}
-		select { // the watch is about to bring it, unless it was cut off, and the namespace is deleted before the next list
+		select { // the watch is about to bring it, unless it was cut off and the namespace is deleted before a list
 		case <-moved:
 		case <-time.After(time.Second):
 		case <-n.ctx.Done():
