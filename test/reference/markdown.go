@@ -10,13 +10,12 @@ const head = `<!-- Made from the keys in internal/config by make docs. What they
 
 # Configuration
 
-` + "`exporter run -f FILE`" + ` reads one YAML file. Without one, flags give the most important settings
+` + "`exporter run -f FILE`" + ` reads one YAML file. Without one, flags give the main settings
 (` + "`exporter run --help`" + `); a flag wins over the file. Only ` + "`resources` and `sinks`" + ` are needed.
 [deploy/config.example.yaml](../deploy/config.example.yaml) shows every key once.
 
-` + "`${NAME}`" + ` in a value stands for that environment variable, and ` + "`$${` for `${`" + `. A variable that is not set, an unknown
-key, a key that is given twice and a value of the wrong type are errors. All are reported at once, each with its path
-and line.
+` + "`${NAME}`" + ` in a value stands for that environment variable, and ` + "`$${` for `${`" + `. An unset variable, an unknown key,
+a duplicate key and a value of the wrong type are errors. All are reported at once, each with its path and line.
 
 | type | how it is written |
 |---|---|
