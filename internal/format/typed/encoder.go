@@ -84,13 +84,13 @@ func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok boo
 
 // entry writes one of a map, or puts it into the rest.
 func (e *Encoder) entry(dst []byte, t *Type, key []byte, at scan.Cursor) (all []byte, fits bool) {
-	mark, before := len(dst), e.rest.state()
+	mark, before := len(dst), e.rest
 	if text := scan.Text(key); !lossy(text) {
 		if dst, fits = e.element(appendText(dst, text), t, step{key: key}, at); fits || len(dst) > e.limit {
 			return dst, fits
 		}
 	}
-	e.rest.back(before)
+	e.rest = before
 	e.rest.add(step{key: key}, at.Skip())
 	return dst[:mark], false
 }
@@ -218,7 +218,7 @@ func (e *Encoder) field(dst []byte, f *Field, at scan.Cursor) (all []byte, ok bo
 // branch writes a value as the second branch of a union with null, or null where it does not fit, and then it is in the
 // rest. ok says which.
 func (e *Encoder) branch(dst []byte, t *Type, at step, c scan.Cursor) (all []byte, ok bool) {
-	mark, before := len(dst), e.rest.state()
+	mark, before := len(dst), e.rest
 	dst, ok = e.value(append(dst, second), t, at, c)
 	if ok {
 		return dst, true
@@ -226,7 +226,7 @@ func (e *Encoder) branch(dst []byte, t *Type, at step, c scan.Cursor) (all []byt
 	if len(dst) > e.limit {
 		return dst, false
 	}
-	e.rest.back(before)
+	e.rest = before
 	e.rest.add(at, c.Skip())
 	return append(dst[:mark], first), false
 }

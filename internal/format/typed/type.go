@@ -15,63 +15,48 @@ type Difference struct {
 
 // Diff is where two types differ, in the order of the older one, and after that what only the newer one has. Of
 // records that come at several places, the first place is told.
-func Diff(older, newer *Type) []Difference {
-	d := differ{told: map[[2]*Type]bool{}}
-	d.compare("", older, newer)
-	return d.found
-}
-
-type differ struct {
-	found []Difference
-	told  map[[2]*Type]bool
-}
-
-func (d *differ) compare(path string, older, newer *Type) {
-	pair := [2]*Type{older, newer}
-	switch {
-	case d.told[pair]:
-		return
-	case older.Kind != newer.Kind:
-		d.found = append(d.found, Difference{path, older.Kind.String(), newer.Kind.String()})
-		return
-	case !older.holds():
-		return
-	}
-	d.told[pair] = true
-	switch older.Kind {
-	case List:
-		d.compare(path+"[*]", older.Elem, newer.Elem)
-	case Map:
-		d.compare(path+".*", older.Elem, newer.Elem)
-	default:
-		d.fields(path, older, newer)
-	}
-}
-
-func (d *differ) fields(path string, older, newer *Type) {
-	for i := range older.Fields {
-		f := &older.Fields[i]
-		within := path + step{key: f.key}.path(f.JSON)
-		if at, has := newer.index[f.JSON]; has {
-			d.compare(within, f.Type, newer.Fields[at].Type)
-		} else {
-			d.found = append(d.found, Difference{Path: within, Older: f.Type.Kind.String()})
+func Diff(older, newer *Type) (found []Difference) {
+	told := map[[2]*Type]bool{}
+	var compare func(path string, older, newer *Type)
+	compare = func(path string, older, newer *Type) {
+		pair := [2]*Type{older, newer}
+		switch {
+		case told[pair]:
+			return
+		case older.Kind != newer.Kind:
+			found = append(found, Difference{path, older.Kind.String(), newer.Kind.String()})
+			return
+		case older.Kind == List:
+			compare(path+"[*]", older.Elem, newer.Elem)
+		case older.Kind == Map:
+			compare(path+".*", older.Elem, newer.Elem)
+		}
+		told[pair] = true
+		for i := range older.Fields {
+			f := &older.Fields[i]
+			if at, has := newer.index[f.JSON]; has {
+				compare(path+f.path(), f.Type, newer.Fields[at].Type)
+			} else {
+				found = append(found, Difference{Path: path + f.path(), Older: f.Type.Kind.String()})
+			}
+		}
+		for i := range newer.Fields {
+			f := &newer.Fields[i]
+			if _, has := older.index[f.JSON]; !has {
+				found = append(found, Difference{Path: path + f.path(), Newer: f.Type.Kind.String()})
+			}
 		}
 	}
-	for i := range newer.Fields {
-		f := &newer.Fields[i]
-		if _, has := older.index[f.JSON]; !has {
-			d.found = append(d.found, Difference{Path: path + step{key: f.key}.path(f.JSON), Newer: f.Type.Kind.String()})
-		}
-	}
+	compare("", older, newer)
+	return found
 }
 
-// path is the step as a path has it: a name, or what is no word in brackets.
-func (s step) path(name string) string {
-	if name != "" && name == allowed(name) {
-		return "." + name
+// path is the field as a path has it: a name, or what is no word in brackets.
+func (f *Field) path() string {
+	if f.JSON != "" && f.JSON == allowed(f.JSON) {
+		return "." + f.JSON
 	}
-	return fmt.Sprintf("[%s]", ascii(s.key))
+	return fmt.Sprintf("[%s]", ascii(f.key))
 }
 
 // String is a word for people.
@@ -80,7 +65,7 @@ func (k Kind) String() string {
 }
 
 // rest is what the types do not know of one object, as it grows: an object with what is left over, at the paths where
-// it was. Objects on the way are begun when something is in them.
+// it was. Objects on the way are begun when something is in them. It only grows, so a copy is what to return to.
 type rest struct {
 	text []byte
 	path []step
@@ -93,16 +78,7 @@ type step struct {
 	index int
 }
 
-// state is what can be returned to.
-type state struct{ text, path, open int }
-
 func (r *rest) reset() { r.text, r.path, r.open = r.text[:0], r.path[:0], 0 }
-
-func (r *rest) state() state { return state{len(r.text), len(r.path), r.open} }
-
-func (r *rest) back(to state) {
-	r.text, r.path, r.open = r.text[:to.text], r.path[:to.path], to.open
-}
 
 func (r *rest) enter(s step) { r.path = append(r.path, s) }
 
