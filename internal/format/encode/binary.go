@@ -35,20 +35,36 @@ func newBinary(cluster string, transport Transport) *binary {
 }
 
 func (b *binary) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
-	h := headers{binary: b, m: m, start: len(m.headers)}
-	h.add("specversion", "1.0")
-	h.made("id", append(m.texts.bytes, m.texts.ID()...))
-	h.add("source", h.source)
-	h.made("type", append(append(m.texts.bytes, typePrefix...), rec.Op.String()...))
-	h.made("subject", appendPath(m.texts.bytes, rec))
-	h.made("time", rec.Received.UTC().AppendFormat(m.texts.bytes, timeFormat))
-	text := func(name, value string) { h.add(name, h.text(value)) }
-	extensions(rec, h.cluster, text, func(name string) { h.add(name, "true") })
+	start := len(m.headers)
+	add := func(attribute, value string) {
+		name, known := b.names[attribute]
+		if !known {
+			name = b.prefix + attribute
+			b.names[attribute] = name
+		}
+		m.headers = append(m.headers, sink.Header{Name: name, Value: value})
+	}
+	made := func(name string, bytes []byte) { // its value was appended to the encoder's texts
+		before := len(m.texts.bytes)
+		if value := bytes[before:]; b.encoded && needsPercent(value) {
+			bytes = appendPercent(bytes[:before], string(value))
+		}
+		add(name, "")
+		m.texts.put(len(m.headers)-1-start, bytes)
+	}
+	add("specversion", "1.0")
+	made("id", append(m.texts.bytes, m.texts.ID()...))
+	add("source", b.source)
+	made("type", append(append(m.texts.bytes, typePrefix...), rec.Op.String()...))
+	made("subject", appendPath(m.texts.bytes, rec))
+	made("time", rec.Received.UTC().AppendFormat(m.texts.bytes, timeFormat))
+	text := func(name, value string) { add(name, b.text(value)) }
+	extensions(rec, b.cluster, text, func(name string) { add(name, "true") })
 	data, mediaType := content(rec)
 	if data != nil {
 		m.headers = append(m.headers, sink.Header{Name: b.contentType, Value: mediaType})
 	}
-	msg.Headers = m.headers[h.start:len(m.headers):len(m.headers)]
+	msg.Headers = m.headers[start:len(m.headers):len(m.headers)]
 	msg.Value = present(data)
 	return nil
 }
@@ -59,34 +75,6 @@ func (b *binary) text(value string) string {
 		return value
 	}
 	return string(appendPercent(nil, value))
-}
-
-// headers are those of one message, which start at an index of the encoder's.
-type headers struct {
-	*binary
-	m     *memory
-	start int
-}
-
-// add adds a header with the value as it is.
-func (h headers) add(attribute, value string) {
-	name, known := h.names[attribute]
-	if !known {
-		name = h.prefix + attribute
-		h.names[attribute] = name
-	}
-	h.m.headers = append(h.m.headers, sink.Header{Name: name, Value: value})
-}
-
-// made adds a header whose value was appended to the encoder's texts.
-func (h headers) made(name string, bytes []byte) {
-	texts := &h.m.texts
-	start := len(texts.bytes)
-	if value := bytes[start:]; h.encoded && needsPercent(value) {
-		bytes = appendPercent(bytes[:start], string(value))
-	}
-	h.add(name, "")
-	texts.put(len(h.m.headers)-1-h.start, bytes)
 }
 
 // appendPercent appends the value in percent-encoding.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -23,7 +24,7 @@ func NewEncoder(options Options) *Encoder {
 	e := &Encoder{options: options, format: newPlain(&options)}
 	if options.Schemas != nil {
 		_, isEnvelope := e.format.(debezium)
-		e.format = &registered{format: e.format, schemas: options.Schemas, debezium: isEnvelope, encoders: map[string]*typedEncoder{}}
+		e.format = &registered{format: e.format, schemas: options.Schemas, debezium: isEnvelope, encoders: map[string]*typed.Encoder{}}
 	}
 	return e
 }
@@ -180,28 +181,18 @@ func newPlain(o *Options) format {
 
 // Text is a parsed template of a key or a header such as "{namespace}/{name}", in which the resource is in kubectl's
 // form. What the record does not have is nothing.
-type Text struct {
-	parts   template
-	cluster string
-}
+type Text struct{ template }
 
 // NewText parses a template for the cluster.
 func NewText(text, cluster string) (*Text, error) {
-	parts, err := parseTemplate(text)
-	return &Text{parts, cluster}, err
+	parsed, err := parseTemplate(text, cluster)
+	return &Text{parsed}, err
 }
 
 // Append appends the record's text to dst.
 func (t *Text) Append(dst []byte, rec *change.Record) []byte {
 	for _, p := range t.parts {
-		switch p.placeholder {
-		case "":
-			dst = append(dst, p.literal...)
-		case "resource":
-			dst = rec.Stream.Resource.AppendString(dst)
-		default:
-			dst = append(dst, value(p.placeholder, t.cluster, rec)...)
-		}
+		dst = p.append(dst, t.cluster, rec)
 	}
 	return dst
 }

@@ -142,13 +142,8 @@ type registered struct {
 	format
 	schemas  Schemas
 	debezium bool
-	encoders map[string]*typedEncoder // by resource
-	plain    []byte                   // memory of what the other format makes
-}
-
-type typedEncoder struct {
-	of *typed.Type
-	*typed.Encoder
+	encoders map[string]*typed.Encoder // by resource
+	plain    []byte                    // memory of what the other format makes
 }
 
 func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
@@ -206,11 +201,11 @@ func (r *registered) fillPlain(ctx context.Context, m *memory, msg *sink.Message
 }
 
 // encoder is the one of the record's resource.
-func (r *registered) encoder(rec *change.Record, schema *Schema) *typedEncoder {
+func (r *registered) encoder(rec *change.Record, schema *Schema) *typed.Encoder {
 	name := rec.Stream.Resource.String()
 	made := r.encoders[name]
-	if made == nil || made.of != schema.Type {
-		made = &typedEncoder{schema.Type, typed.NewEncoder(schema.Type)}
+	if made == nil || made.Type() != schema.Type {
+		made = typed.NewEncoder(schema.Type)
 		r.encoders[name] = made
 	}
 	return made

@@ -18,15 +18,12 @@ import (
 // mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not have
 // is "-"; an object that is really named so is "=2D". A label is that of the object as it is written; when it changes,
 // the object goes on under another subject.
-type Subject struct {
-	parts   template
-	cluster string
-}
+type Subject struct{ template }
 
 // NewSubject parses a template for the cluster, of which package config has checked what a subject can hold.
-func NewSubject(template, cluster string) (*Subject, error) {
-	parts, err := parseTemplate(template)
-	return &Subject{parts: parts, cluster: cluster}, err
+func NewSubject(text, cluster string) (*Subject, error) {
+	parsed, err := parseTemplate(text, cluster)
+	return &Subject{parsed}, err
 }
 
 // Append appends the subject of the record to b.
@@ -34,9 +31,9 @@ func (s *Subject) Append(b []byte, rec *change.Record) []byte {
 	for _, p := range s.parts {
 		if p.placeholder == "" {
 			b = append(b, p.literal...)
-			continue
+		} else {
+			b = appendToken(b, value(p.placeholder, s.cluster, rec))
 		}
-		b = appendToken(b, value(p.placeholder, s.cluster, rec))
 	}
 	return b
 }
@@ -50,7 +47,7 @@ func StreamName(template, cluster string) string {
 // Misfit says why the newest message of each subject may not be what there is of an object; "" is that each object has
 // one subject, and no other has it. In later, resources may come that the template is for, too.
 func (s *Subject) Misfit(later bool) string {
-	if placeholder := s.parts.changing(); placeholder != "" {
+	if placeholder := s.Changing(); placeholder != "" {
 		return fmt.Sprintf("{%s} can change, so that an object would stay under its old subject as it was: leave it out", placeholder)
 	}
 	before, has := "", map[string]bool{}
@@ -124,16 +121,15 @@ func appendToken(dst []byte, value string) []byte {
 // have none. A value that the record does not have is "-". A label is that of the object as it is written, or of its
 // namespace; when it changes, the object goes on in another topic, and its order is kept within each.
 type Topic struct {
-	parts   template
-	cluster string
-	aside   bool // what frames the records has a topic of its own
+	template
+	aside bool // what frames the records has a topic of its own
 }
 
 // NewTopic parses a template for the cluster. What a topic can hold is checked where it is configured, and of the
 // topics themselves by their sink.
 func NewTopic(text, cluster string) (*Topic, error) {
-	parts, err := parseTemplate(text)
-	return &Topic{parts: parts, cluster: cluster}, err
+	parsed, err := parseTemplate(text, cluster)
+	return &Topic{template: parsed}, err
 }
 
 // FramesAside is the same template with the frames of records in topics of their own, so that the others have objects
@@ -154,15 +150,9 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 		rec = &change.Record{Stream: rec.Stream}
 	}
 	for _, p := range t.parts {
-		switch p.placeholder {
-		case "":
-			b = append(b, p.literal...)
-		case "resource":
-			if b = appendTopic(b, rec.Stream.Resource.Name); rec.Stream.Resource.Group != "" {
-				b = appendTopic(append(b, '.'), rec.Stream.Resource.Group)
-			}
-		default:
-			b = appendTopic(b, value(p.placeholder, t.cluster, rec))
+		start := len(b)
+		if b = p.append(b, t.cluster, rec); p.placeholder != "" {
+			b = asTopic(b, start)
 		}
 	}
 	if aside {
@@ -220,7 +210,7 @@ func (t *Topic) pattern(stream *change.Stream, varies func(*part) bool) string {
 			b.WriteString("[-._a-zA-Z0-9]+")
 			continue
 		}
-		one := Topic{parts: template{p}, cluster: t.cluster}
+		one := Topic{template: template{[]part{p}, t.cluster}}
 		b.WriteString(regexp.QuoteMeta(one.Of(rec)))
 	}
 	return b.String()
@@ -239,10 +229,6 @@ func (t *Topic) ByObject() bool {
 	})
 }
 
-// Changing is a placeholder whose value may change for an object, which then goes on in another topic; "" is that there
-// is none.
-func (t *Topic) Changing() string { return t.parts.changing() }
-
 // IsOfFrames says whether the topic is one that frames have for themselves.
 func IsOfFrames(topic string) bool { return strings.HasSuffix(topic, sink.FramesSuffix) }
 
@@ -254,26 +240,27 @@ func (t *Topic) OfFrames(stream *change.Stream) string {
 	return t.Of(&change.Record{Op: change.Gap, Stream: stream})
 }
 
-func appendTopic(dst []byte, value string) []byte {
-	if value == "" {
-		return append(dst, '-')
+// asTopic makes the value that begins at start a part of a topic's name.
+func asTopic(b []byte, start int) []byte {
+	if len(b) == start {
+		return append(b, '-')
 	}
-	for i := range len(value) {
-		c := value[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._", c) >= 0 {
-			dst = append(dst, c)
-		} else {
-			dst = append(dst, '_')
+	for i, c := range b[start:] {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._", c) >= 0) {
+			b[start+i] = '_'
 		}
 	}
-	return dst
+	return b
 }
 
 // placeholders are the names that a destination template may hold in braces, beside label:KEY and namespaceLabel:KEY.
 const placeholders = "cluster, group, version, kind, resource, namespace, name"
 
-// template is a parsed text with placeholders in braces.
-type template []part
+// template is a parsed text with placeholders in braces, for a cluster.
+type template struct {
+	parts   []part
+	cluster string
+}
 
 // part is literal text, or a placeholder.
 type part struct {
@@ -281,32 +268,44 @@ type part struct {
 	placeholder string
 }
 
-func parseTemplate(text string) (template, error) {
-	var parts template
+func parseTemplate(text, cluster string) (t template, err error) {
+	t.cluster = cluster
 	for rest := text; rest != ""; {
 		literal, after, found := strings.Cut(rest, "{")
 		if literal != "" {
-			parts = append(parts, part{literal: literal})
+			t.parts = append(t.parts, part{literal: literal})
 		}
 		if !found {
 			break
 		}
 		name, next, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
+			return t, fmt.Errorf("parse template %q: '{' without '}'", text)
 		}
 		if !isLabel(name) && !strings.Contains(", "+placeholders+",", ", "+name+",") {
-			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s, label:KEY and namespaceLabel:KEY", text, name, placeholders)
+			return t, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s, label:KEY and namespaceLabel:KEY", text, name, placeholders)
 		}
-		parts = append(parts, part{placeholder: name})
+		t.parts = append(t.parts, part{placeholder: name})
 		rest = next
 	}
-	return parts, nil
+	return t, nil
 }
 
-// changing is a placeholder whose value may change for an object; "" is that there is none.
-func (t template) changing() string {
-	for _, p := range t {
+// append appends what the record puts in the part's place, the resource in kubectl's form.
+func (p *part) append(dst []byte, cluster string, rec *change.Record) []byte {
+	switch p.placeholder {
+	case "":
+		return append(dst, p.literal...)
+	case "resource":
+		return rec.Stream.Resource.AppendString(dst)
+	}
+	return append(dst, value(p.placeholder, cluster, rec)...)
+}
+
+// Changing is a placeholder whose value may change for an object, which then goes on in another place; "" is that there
+// is none.
+func (t *template) Changing() string {
+	for _, p := range t.parts {
 		if isLabel(p.placeholder) || p.placeholder == "version" {
 			return p.placeholder
 		}

@@ -112,6 +112,9 @@ func NewEncoder(t *Type) *Encoder {
 	return &Encoder{t: t, seed: maphash.MakeSeed()}
 }
 
+// Type is what it makes Avro of.
+func (e *Encoder) Type() *Type { return e.t }
+
 // ErrNoObject is what Append says of other texts.
 var ErrNoObject = errors.New("write an object as Avro: it is no JSON object")
 
