@@ -81,7 +81,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 		plan, err := planned(ctx, &one.Stream, at)
 		if r.ProblemOf("sink "+s.Name+": resource "+resource.String(), err) {
 			failures++
-		} else if plan.Adds {
+		} else if plan.Value.IsNew() {
 			adds++
 		}
 	}

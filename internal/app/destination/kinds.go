@@ -35,7 +35,7 @@ func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
 	return func(ctx context.Context, stream *change.Stream, at sink.Mark) (*registry.Plan, error) {
 		plan, err := schemas.Plan(ctx, &stream.Resource)
 		if err == nil {
-			err = d.goesOn(at, stream, plan.Key)
+			err = d.goesOn(at, stream, plan.Key.ID)
 		}
 		return plan, err
 	}, err

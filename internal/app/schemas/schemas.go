@@ -183,14 +183,14 @@ func Diff(ctx context.Context, o Options, out io.Writer) error {
 	if plan == nil {
 		return err
 	}
-	text := fmt.Sprintf("subject %s, version %d\n", plan.Subject, plan.Version)
+	text := fmt.Sprintf("subject %s, version %d\n", plan.Value.Subject, plan.Version)
 	if plan.Version == 0 {
-		text = fmt.Sprintf("subject %s has no version: a run registers the first one\n", plan.Subject)
+		text = fmt.Sprintf("subject %s has no version: a run registers the first one\n", plan.Value.Subject)
 	}
 	for _, d := range plan.Differences {
 		text += line(d) + "\n"
 	}
-	if plan.Version > 0 && !plan.Adds {
+	if plan.Version > 0 && !plan.Value.IsNew() {
 		text += "a run registers nothing\n"
 	} else if plan.Version > 0 && err == nil {
 		text += "a run registers a new version, which is compatible\n"

@@ -45,8 +45,8 @@ type kind struct{ Group, Version, Kind string }
 // Read reads a document of OpenAPI v3, schema by schema.
 func Read(from Text) (*Document, error) {
 	d := &Document{texts: map[string]json.RawMessage{}, kinds: map[kind]string{}}
-	m := &meter{Text: from}
-	p := &parts{Decoder: json.NewDecoder(m), from: m}
+	p := &parts{from: from}
+	p.Decoder = json.NewDecoder(p)
 	err := p.members(func(name string) error {
 		if name != "components" {
 			return p.skip()
@@ -194,14 +194,15 @@ const mostOne = 4 << 20
 
 // parts reads a JSON text value by value, of which none may be large (I6).
 type parts struct {
-	*json.Decoder
-	from    *meter
-	skipped json.RawMessage
+	*json.Decoder // of what Read gives
+	from          Text
+	left          int // what may be read for one value
+	skipped       json.RawMessage
 }
 
 // members stands before each member's value in turn, which each has to read.
 func (p *parts) members(each func(name string) error) error {
-	p.from.left = 2 * mostOne
+	p.left = 2 * mostOne
 	if open, err := p.Token(); err != nil || open != json.Delim('{') {
 		return errors.Join(err, errors.New("it has something else in the place of an object"))
 	}
@@ -220,7 +221,7 @@ func (p *parts) members(each func(name string) error) error {
 
 // value reads one value, into memory that may be used again.
 func (p *parts) value(into json.RawMessage) (json.RawMessage, error) {
-	p.from.left = 2 * mostOne
+	p.left = 2 * mostOne
 	err := p.Decode(&into)
 	return into, err
 }
@@ -245,19 +246,14 @@ func (p *parts) skip() error {
 	return err
 }
 
-// meter ends what is read for one value.
-type meter struct {
-	Text
-	left int
-}
-
 var errTooLarge = errors.New("a part of it is too large")
 
-func (m *meter) Read(b []byte) (int, error) {
-	if m.left <= 0 {
+// Read ends what is read for one value.
+func (p *parts) Read(b []byte) (int, error) {
+	if p.left <= 0 {
 		return 0, errTooLarge
 	}
-	n, err := m.Text.Read(b[:min(len(b), m.left)])
-	m.left -= n
+	n, err := p.from.Read(b[:min(len(b), p.left)])
+	p.left -= n
 	return n, err
 }

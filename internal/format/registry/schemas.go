@@ -17,14 +17,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Plan is what a run would do about the schemas of a resource.
+// Plan is what a resource's schemas are to be.
 type Plan struct {
-	Key     uint32 // the id of the keys' schema; 0 is that there is none yet, or is to be none
-	Subject string
-	Version int // the newest registered one; 0 is none
+	Key, Value Registration
+	Version    int // the value's newest registered one; 0 is none
 	// Differences are those of the API server's type from the registered one.
 	Differences []typed.Difference
-	Adds        bool // a version is to be registered
+
+	older  *typed.Type // of the newest registered version
+	merged *typed.Type // of the value
 }
 
 // Plan asks what a run would do, and changes nothing. A refused *Error says that the registry would refuse it.
@@ -33,21 +34,20 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.want(ctx, resource, of, nil)
-	if err == nil && w.key.isNew() {
-		err = s.Client.Compatible(ctx, w.key.subject, w.key.schema)
+	p, err := s.want(ctx, resource, of, nil)
+	if err == nil && p.Key.IsNew() {
+		err = s.Client.Compatible(ctx, p.Key.Subject, p.Key.schema)
 	}
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Key: w.key.id, Subject: w.value.subject, Version: w.version, Adds: w.value.isNew()}
-	if w.older != nil {
-		plan.Differences = typed.Diff(w.older, encode.ValueType(s.Format, resource, of, s.Columns))
-		if plan.Adds {
-			err = s.Client.Compatible(ctx, w.value.subject, w.value.schema)
+	if p.older != nil {
+		p.Differences = typed.Diff(p.older, encode.ValueType(s.Format, resource, of, s.Columns))
+		if p.Value.IsNew() {
+			err = s.Client.Compatible(ctx, p.Value.Subject, p.Value.schema)
 		}
 	}
-	return plan, err
+	return &p, err
 }
 
 // errIncompatible says that a registry would refuse a version.
@@ -77,19 +77,19 @@ type state struct {
 	due       time.Time // when it is to be looked at
 	wait      time.Duration
 	stamp     string // of the API server's type
-	key       registration
-	value     registration
+	key       Registration
+	value     Registration
 	confirmed time.Time
 }
 
-// registration is a schema in a subject. Keys that have no schema have no subject.
-type registration struct {
-	subject string
-	id      uint32 // 0 is to be registered
-	schema  []byte
+// Registration is a schema in a subject. Keys that have no schema have no subject.
+type Registration struct {
+	sink.Schema // whose ID is 0 where it is to be registered
+	schema      []byte
 }
 
-func (r *registration) isNew() bool { return r.subject != "" && r.id == 0 }
+// IsNew says whether it is to be registered.
+func (r *Registration) IsNew() bool { return r.Subject != "" && r.ID == 0 }
 
 // see brings the entry up to date: its ids are confirmed, and its type is the server's. An error leaves the schema that
 // there is: it has a place for everything.
@@ -102,7 +102,7 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 		}
 		if !same {
 			s.put(e, nil)
-			s.Observer.SchemaReplaced(s.Sink, name, sink.Schema{Subject: e.value.subject, ID: e.value.id}, e.confirmed)
+			s.Observer.SchemaReplaced(s.Sink, name, e.value.Schema, e.confirmed)
 			e.state, schema = state{}, nil
 		}
 	}
@@ -113,12 +113,12 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 	if err == nil && stamp == e.stamp && schema != nil {
 		return nil
 	}
-	w, wantErr := s.want(ctx, &resource, of, err) // where the server does not tell, what is registered has to do
-	if wantErr == nil && w.key.isNew() {
-		wantErr = s.add(ctx, &w.key, true)
+	p, wantErr := s.want(ctx, &resource, of, err) // where the server does not tell, what is registered has to do
+	if wantErr == nil && p.Key.IsNew() {
+		wantErr = s.add(ctx, &p.Key, true)
 	}
-	if wantErr == nil && w.value.isNew() {
-		wantErr = s.add(ctx, &w.value, w.older == nil)
+	if wantErr == nil && p.Value.IsNew() {
+		wantErr = s.add(ctx, &p.Value, p.older == nil)
 	}
 	if wantErr != nil {
 		return wantErr
@@ -126,18 +126,18 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 	if err == nil {
 		e.stamp = stamp
 	}
-	e.key, e.value, e.confirmed = w.key, w.value, time.Now()
-	s.put(e, &encode.Schema{Key: w.key.id, Value: w.value.id, Type: w.merged, Columns: s.Columns})
+	e.key, e.value, e.confirmed = p.Key, p.Value, time.Now()
+	s.put(e, &encode.Schema{Key: p.Key.ID, Value: p.Value.ID, Type: p.merged, Columns: s.Columns})
 	return nil
 }
 
 // confirm asks the registry whether it still has the very schemas under their ids.
 func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) {
-	for _, r := range []registration{e.key, e.value} {
-		if r.subject == "" {
+	for _, r := range []Registration{e.key, e.value} {
+		if r.Subject == "" {
 			continue
 		}
-		if id, err := s.Client.Find(ctx, r.subject, r.schema); err != nil || id != r.id {
+		if id, err := s.Client.Find(ctx, r.Subject, r.schema); err != nil || id != r.ID {
 			return false, err
 		}
 	}
@@ -145,47 +145,39 @@ func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) 
 	return true, nil
 }
 
-// wanted is what a resource's schemas are to be.
-type wanted struct {
-	key, value registration
-	version    int         // the value's newest registered one; 0 is none
-	older      *typed.Type // of that
-	merged     *typed.Type // of the value
-}
-
 // want asks what is registered, and registers nothing.
-func (s *Schemas) want(ctx context.Context, resource *change.Resource, of *typed.Type, typeErr error) (w wanted, err error) {
+func (s *Schemas) want(ctx context.Context, resource *change.Resource, of *typed.Type, typeErr error) (p Plan, err error) {
 	keys, subject := s.Subjects(resource)
 	if keys != "" {
-		w.key = registration{subject: keys, schema: encode.KeySchema(resource)} // which never changes
-		if w.key.id, err = s.Client.Find(ctx, keys, w.key.schema); err == nil && w.key.id == 0 && !s.Register {
+		p.Key = Registration{sink.Schema{Subject: keys}, encode.KeySchema(resource)} // which never changes
+		if p.Key.ID, err = s.Client.Find(ctx, keys, p.Key.schema); err == nil && p.Key.ID == 0 && !s.Register {
 			err = refused(keys, errUnregistered)
 		}
 		if err != nil {
-			return w, err
+			return p, err
 		}
 	}
 	latest, err := s.Client.Latest(ctx, subject)
 	if err == nil && latest != nil {
-		w.version, w.value = latest.Version, registration{subject, uint32(latest.ID), []byte(latest.Schema.Schema)}
-		w.older, err = s.parse(subject, w.value.schema)
+		p.Version, p.Value = latest.Version, Registration{sink.Schema{Subject: subject, ID: uint32(latest.ID)}, []byte(latest.Schema.Schema)}
+		p.older, err = s.parse(subject, p.Value.schema)
 	}
 	switch {
 	case err != nil:
-		return w, err
-	case w.older == nil && typeErr != nil:
-		return w, typeErr
-	case w.older == nil && !s.Register:
-		return w, refused(subject, errUnregistered)
+		return p, err
+	case p.older == nil && typeErr != nil:
+		return p, typeErr
+	case p.older == nil && !s.Register:
+		return p, refused(subject, errUnregistered)
 	}
-	w.merged = w.older
+	p.merged = p.older
 	if typeErr == nil && s.Register {
-		w.merged = typed.Merge(w.older, encode.ValueType(s.Format, resource, of, s.Columns))
-		if text := w.merged.Avro(); w.older == nil || !bytes.Equal(w.older.Avro(), text) {
-			w.value = registration{subject, 0, text}
+		p.merged = typed.Merge(p.older, encode.ValueType(s.Format, resource, of, s.Columns))
+		if text := p.merged.Avro(); p.older == nil || !bytes.Equal(p.older.Avro(), text) {
+			p.Value = Registration{sink.Schema{Subject: subject}, text}
 		}
 	}
-	return w, nil
+	return p, nil
 }
 
 // errOther says whose the newest version of a subject is not.
@@ -218,10 +210,10 @@ func refused(subject string, err error) error {
 var errUnregistered = errors.New("it has no version: register what `exporter schema show` prints with --sink, or set register: true")
 
 // add registers a version.
-func (s *Schemas) add(ctx context.Context, r *registration, first bool) (err error) {
-	r.id, err = s.Client.Register(ctx, r.subject, r.schema)
+func (s *Schemas) add(ctx context.Context, r *Registration, first bool) (err error) {
+	r.ID, err = s.Client.Register(ctx, r.Subject, r.schema)
 	if err == nil && first && s.Compatibility != "" {
-		err = s.Client.SetCompatibility(ctx, r.subject, s.Compatibility)
+		err = s.Client.SetCompatibility(ctx, r.Subject, s.Compatibility)
 	}
 	return err
 }
@@ -246,7 +238,7 @@ func (s *Schemas) note(ctx context.Context, name string, e *entry, err error) {
 		s.Observer.SchemaWaits(s.Sink, name, err, isRefused(err))
 		return
 	}
-	s.Observer.SchemaKnown(s.Sink, name, sink.Schema{Subject: e.value.subject, ID: schema.Value}, err)
+	s.Observer.SchemaKnown(s.Sink, name, e.value.Schema, err)
 }
 
 // Types tell of the API server's types.

@@ -252,7 +252,7 @@ func TestNestedObjectsDoNotBecomeColumns(t *testing.T) {
 func TestAPlanIsWhatARunDoes(t *testing.T) {
 	r := newRig(t)
 	plan, err := r.Plan(t.Context(), pods())
-	if err != nil || plan.Version != 0 || !plan.Adds || len(r.registry.schemas) != 0 {
+	if err != nil || plan.Version != 0 || !plan.Value.IsNew() || len(r.registry.schemas) != 0 {
 		t.Fatalf("the first plan is %+v, %v", plan, err)
 	}
 	r.Register = false
@@ -267,12 +267,12 @@ func TestAPlanIsWhatARunDoes(t *testing.T) {
 	delete(r.registry.schemas, "t-key")
 	r.registry.refuse = 0
 	schema := r.look()
-	if plan, err = r.Plan(t.Context(), pods()); err != nil || plan.Key != schema.Key || plan.Version != 1 || plan.Adds || len(plan.Differences) != 0 {
+	if plan, err = r.Plan(t.Context(), pods()); err != nil || plan.Key.ID != schema.Key || plan.Version != 1 || plan.Value.IsNew() || len(plan.Differences) != 0 {
 		t.Errorf("the plan of what is registered is %+v, %v", plan, err)
 	}
 	r.types.fields = []string{"b"}
 	want := []typed.Difference{{Path: ".before.a", Older: "integer"}, {Path: ".before.b", Newer: "integer"}}
-	if plan, err = r.Plan(t.Context(), pods()); err != nil || !plan.Adds || !slices.Equal(plan.Differences, want) {
+	if plan, err = r.Plan(t.Context(), pods()); err != nil || !plan.Value.IsNew() || !slices.Equal(plan.Differences, want) {
 		t.Errorf("the plan of another type is %+v, %v", plan, err)
 	}
 	r.registry.refuse = http.StatusConflict
