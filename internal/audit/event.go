@@ -22,13 +22,19 @@ type Event struct {
 	Impersonated *User              `json:"impersonatedUser"`
 	SourceIPs    []string           `json:"sourceIPs"`
 	UserAgent    string             `json:"userAgent"`
-	Object       reference          `json:"objectRef"`
 	Status       struct{ Code int } `json:"responseStatus"`
 	Request      json.RawMessage    `json:"requestObject"`
 	Response     json.RawMessage    `json:"responseObject"`
 	Received     time.Time          `json:"requestReceivedTimestamp"`
 	Completed    time.Time          `json:"stageTimestamp"`
 	Annotations  map[string]string  `json:"annotations"`
+	Object       struct {           // that was asked for
+		Resource    string `json:"resource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+		Group       string `json:"apiGroup"`
+		Subresource string `json:"subresource"`
+	} `json:"objectRef"`
 }
 
 // The verbs that write.
@@ -45,16 +51,6 @@ type User struct {
 	Name   string   `json:"username,omitempty"`
 	UID    string   `json:"uid,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-}
-
-// reference is the object that was asked for.
-type reference struct {
-	Resource    string `json:"resource"`
-	Namespace   string `json:"namespace"`
-	Name        string `json:"name"`
-	Group       string `json:"apiGroup"`
-	Version     string `json:"apiVersion"`
-	Subresource string `json:"subresource"`
 }
 
 // Parse reads one event.

@@ -52,14 +52,15 @@ type Observer struct {
 type intake struct {
 	Config
 	line  Line
+	over  context.Context                  // until it ends, this takes what comes
 	turn  *semaphore.Weighted              // of whoever pushes: a stream is pushed by one at a time (I3)
 	told  *simplelru.LRU[digest, struct{}] // the newest; guarded by the turn
 	begun *unfinished
 }
 
-func newIntake(config Config, line Line) *intake {
+func newIntake(over context.Context, config Config, line Line) *intake {
 	told, _ := simplelru.NewLRU[digest, struct{}](remembered, nil) // of a size above 0 it cannot fail
-	return &intake{Config: config, line: line, turn: semaphore.NewWeighted(1), told: told, begun: newUnfinished(remembered)}
+	return &intake{Config: config, line: line, over: over, turn: semaphore.NewWeighted(1), told: told, begun: newUnfinished(remembered)}
 }
 
 const (

@@ -19,7 +19,7 @@ func (p *pushed) Drain(context.Context) error { return nil }
 
 func TestABatchThatComesAgainIsPutInLineOnce(t *testing.T) {
 	line := &pushed{}
-	in := newIntake(Config{}, line)
+	in := newIntake(t.Context(), Config{}, line)
 	stream := change.Actors()
 	rec := func(id, sink string) *change.Record {
 		return &change.Record{Stream: &stream, Op: change.Actor, Key: change.Key{Name: "a"}, UID: id, Sink: sink}
@@ -35,7 +35,7 @@ func TestABatchThatComesAgainIsPutInLineOnce(t *testing.T) {
 }
 
 func TestI6WhatIsRememberedIsBounded(t *testing.T) {
-	in := newIntake(Config{}, nil)
+	in := newIntake(t.Context(), Config{}, nil)
 	for i := range remembered + 2 {
 		in.told.Add(digest{byte(i), byte(i >> 8), byte(i >> 16)}, struct{}{})
 	}

@@ -16,7 +16,7 @@ import (
 func TestARequestWhoseEndNobodyToldIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var missing []string
-		in := newIntake(Config{Observer: Observer{Event: func(string) {}, Missing: func(id string) { missing = append(missing, id) }}}, &pushed{})
+		in := newIntake(t.Context(), Config{Observer: Observer{Event: func(string) {}, Missing: func(id string) { missing = append(missing, id) }}}, &pushed{})
 		tell := func(id, stage, verb, subresource string) {
 			in.read(fmt.Appendf(nil, `{"auditID":%q,"stage":%q,"verb":%q,"objectRef":{"resource":"pods","name":"a","subresource":%q}}`, id, stage, verb, subresource))
 		}

@@ -22,17 +22,11 @@ import (
 type Server struct {
 	listener     net.Listener
 	certificates *Certificates
-	places       *semaphore.Weighted   // of the requests that are read
-	large        *semaphore.Weighted   // of the one event that is large
-	taker        atomic.Pointer[taker] // nil is nobody
-	ended        chan struct{}         // closed when the server cannot go on
-	err          error                 // why; it is set before
-}
-
-// taker is who takes what comes, until over ends.
-type taker struct {
-	*intake
-	over context.Context
+	places       *semaphore.Weighted    // of the requests that are read
+	large        *semaphore.Weighted    // of the one event that is large
+	taker        atomic.Pointer[intake] // nil is nobody
+	ended        chan struct{}          // closed when the server cannot go on
+	err          error                  // why; it is set before
 }
 
 // The reasons for which a connection or a request is refused.
@@ -84,7 +78,7 @@ func (s *Server) Take(ctx context.Context, config Config, line Line) error {
 // begin is Take up to where it waits, and returns the rest.
 func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func() error) {
 	over, end := context.WithCancel(ctx)
-	s.taker.Store(&taker{newIntake(config, line), over})
+	s.taker.Store(newIntake(over, config, line))
 	return func() (err error) {
 		select {
 		case <-ctx.Done():
@@ -123,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, errNobody)
 		return
 	}
-	ctx, stop := t.during(w, r)
+	ctx, stop := during(t.over, w, r)
 	defer stop()
 	code, reason, err := http.StatusServiceUnavailable, failed, t.take(ctx, r.Body, s.large)
 	switch {
@@ -150,10 +144,10 @@ var (
 )
 
 // during is the request's context. It ends with the taker, too, and then nothing more is read of the body.
-func (t *taker) during(w http.ResponseWriter, r *http.Request) (ctx context.Context, stop func()) {
+func during(over context.Context, w http.ResponseWriter, r *http.Request) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 	body, done := http.NewResponseController(w), make(chan struct{})
-	unhook := context.AfterFunc(t.over, func() {
+	unhook := context.AfterFunc(over, func() {
 		defer close(done)
 		cancel()
 		body.SetReadDeadline(time.Unix(1, 0)) // a connection that cannot be told so has ended

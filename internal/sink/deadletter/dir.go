@@ -154,8 +154,33 @@ const unfinished = ".new"
 // may be called from any, and from other processes.
 type Dir struct {
 	Options
-	room  room                // for Keep
-	known map[string]struct{} // for Delivered: ids of letters that may be there; nil is that nobody has looked
+	used    int64               // of the bound, for Keep
+	counted time.Time           // when that was; zero is never
+	known   map[string]struct{} // for Delivered: ids of letters that may be there; nil is that nobody has looked
+}
+
+// recount is how often the letters are counted again where they have reached their bound: somebody may have deleted
+// some.
+const recount = 10 * time.Second
+
+// fits says whether the letter has room, and counts it.
+func (d *Dir) fits(l *Letter) (bool, error) {
+	if d.Bytes == 0 {
+		return true, nil
+	}
+	size := onDisk(int64(len(l.Value)+len(l.Object)+len(l.Before)) + block/2)
+	if d.counted.IsZero() || d.used+size > d.Bytes && d.now().Sub(d.counted) >= recount {
+		used, err := d.size()
+		if err != nil {
+			return false, err
+		}
+		d.used, d.counted = used, d.now()
+	}
+	if d.used+size > d.Bytes {
+		return false, nil
+	}
+	d.used += size
+	return true, nil
 }
 
 // New returns the directory, and makes nothing.
@@ -191,7 +216,7 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if fits, err := d.room.fits(&d.Options, l); err != nil || !fits {
+	if fits, err := d.fits(l); err != nil || !fits {
 		return false, err
 	}
 	return true, d.write(l, d.file(l.ID))

@@ -249,42 +249,11 @@ func valid(text []byte) json.RawMessage {
 	return nil
 }
 
-// recount is how often the letters are counted again where they have reached their bound: somebody may have deleted
-// some.
-const recount = 10 * time.Second
-
 // block is what a file system gives out, mostly; a letter's first line is less.
 const block = 4 << 10
 
 // onDisk is what a file of so many bytes takes, about.
 func onDisk(bytes int64) int64 { return (bytes + block - 1) / block * block }
-
-// room is how much of the bound is used. The zero value has counted nothing.
-type room struct {
-	used    int64
-	counted time.Time
-}
-
-// fits says whether the letter has room, and counts it.
-func (r *room) fits(o *Options, l *Letter) (bool, error) {
-	if o.Bytes == 0 {
-		return true, nil
-	}
-	size := onDisk(int64(len(l.Value)+len(l.Object)+len(l.Before)) + block/2)
-	full := r.used+size > o.Bytes
-	if r.counted.IsZero() || full && o.now().Sub(r.counted) >= recount {
-		used, err := o.size()
-		if err != nil {
-			return false, err
-		}
-		*r = room{used: used, counted: o.now()}
-	}
-	if r.used+size > o.Bytes {
-		return false, nil
-	}
-	r.used += size
-	return true, nil
-}
 
 // size is what the letters take, in bytes.
 func (o *Options) size() (all int64, err error) {

@@ -58,13 +58,6 @@ type Condition struct {
 	Filter     string `json:"filter"`
 }
 
-// message is a signal as it lies in a topic.
-type message struct {
-	ID   string          `json:"id"`
-	Type string          `json:"type"`
-	Data json.RawMessage `json:"data"`
-}
-
 // data are the parameters of all types.
 type data struct {
 	*Signal
@@ -82,7 +75,11 @@ func Parse(value []byte) (s Signal, err error) {
 	if len(value) > MaxSize {
 		return s, fmt.Errorf("a signal of %d bytes: want %d at most", len(value), MaxSize)
 	}
-	var m message
+	var m struct { // as it lies in a topic
+		ID   string          `json:"id"`
+		Type string          `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}
 	if err := json.Unmarshal(value, &m); err != nil {
 		return s, fmt.Errorf(`read the signal: %w: want JSON such as {"type":"execute-snapshot","data":{"data-collections":["pods"]}}`, err)
 	}
