@@ -443,7 +443,7 @@ func (c *catalog) inspectPartition(ctx context.Context, p *partition, of span) e
 	f := newFetcher(c.brokers, sink.Start{})
 	last := max(of.from, of.to-lastRecords)
 	for _, offset := range slices.Compact([]int64{of.from, last}) {
-		piece, result := f.stretchOf(p, offset), wire.FetchResult{}
+		piece, result := f.pieceOf(p, offset), wire.FetchResult{}
 		err := c.persist(ctx, "read "+p.String(), func(ctx context.Context) (err error) {
 			at := wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: c.tuning.fetch}
 			result, err = c.cluster.Fetch(ctx, at)

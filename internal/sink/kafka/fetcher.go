@@ -67,7 +67,7 @@ func (f *fetcher) stretches(ctx context.Context, name string) (all []*stretch, e
 }
 
 func (f *fetcher) stretch(topic string, number int32, ends wire.Bounds) *stretch {
-	s := &stretch{topic: topic, number: number, aborted: map[int64]bool{}}
+	s := f.piece(topic, number, span{})
 	if before := f.next[s.String()]; before != nil {
 		s = before
 	} else if f.start.End && !f.began {
@@ -77,6 +77,16 @@ func (f *fetcher) stretch(topic string, number int32, ends wire.Bounds) *stretch
 	s.offset = max(s.offset, ends.First) // retention may have moved the start
 	s.end, s.most = ends.End, f.tuning.fetch
 	return s
+}
+
+// piece is what lies at the offsets of a partition.
+func (f *fetcher) piece(topic string, number int32, at span) *stretch {
+	return &stretch{topic: topic, number: number, offset: at.from, end: at.to, most: f.tuning.fetch, aborted: map[int64]bool{}}
+}
+
+// pieceOf is what the partition has from the offset on. Retention may have moved its start.
+func (f *fetcher) pieceOf(p *partition, from int64) *stretch {
+	return f.piece(p.topic.name, p.number, span{max(from, p.first), p.next})
 }
 
 // step hands on what one fetch brings.
@@ -180,14 +190,6 @@ func (f *fetcher) take(s *stretch, result *wire.FetchResult, each func(*batch.En
 		s.offset = b.End()
 	}
 	return nil
-}
-
-// stretchOf is what the partition has from the offset on. Retention may have moved its start.
-func (f *fetcher) stretchOf(p *partition, from int64) *stretch {
-	return &stretch{
-		topic: p.topic.name, number: p.number, offset: max(from, p.first), end: p.next,
-		most: f.tuning.fetch, aborted: map[int64]bool{},
-	}
 }
 
 // storedOf is a record as readers of logs have it.

@@ -207,7 +207,7 @@ func (s *Sink) Reread(ctx context.Context, each func(id string) error) error {
 // none does. A record without an id is not ours.
 func (s *Sink) tail(ctx context.Context, p *partition, from int64, each func(id string) error) (ended int64, err error) {
 	f := newFetcher(s.brokers, sink.Start{})
-	for of := f.stretchOf(p, from); of.offset < of.end && err == nil; {
+	for of := f.pieceOf(p, from); of.offset < of.end && err == nil; {
 		err = f.step(ctx, of, func(e *batch.Entry) error {
 			id, _ := e.Header(sink.HeaderID)
 			op, _ := e.Header(sink.HeaderOp)

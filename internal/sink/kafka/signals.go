@@ -136,30 +136,29 @@ func (s *Signals) read(ctx context.Context) error {
 	if err := s.reach(ctx); err != nil {
 		return err
 	}
-	there, err := s.find(ctx)
+	id, ends, err := s.find(ctx)
 	if err != nil {
 		return err
 	}
-	at = at.arrive(there)
-	for number, ends := range there.ends {
-		if err = s.readOn(ctx, &at, int32(number), ends.End); err != nil {
+	at = at.arrive(signalPlace{Name: s.of.Topic, Topic: id, Time: s.now().UnixMilli()}, ends)
+	for number := range ends {
+		if err = s.readOn(ctx, &at, int32(number), ends[number].End); err != nil {
 			break
 		}
 	}
 	s.place = at.encode()
-	if err == nil && there.id == "" {
+	if err == nil && id == "" {
 		err = missing("look up", s.of.Topic)
 	}
 	return err
 }
 
-// find is which topic is there. It is made where that is wanted.
-func (s *Signals) find(ctx context.Context) (there *found, err error) {
+// find is the id of the topic that is there, and its ends; "" is that there is none. It is made where that is wanted.
+func (s *Signals) find(ctx context.Context) (id string, ends []wire.Bounds, err error) {
 	err = s.persist(ctx, "look up topic "+s.of.Topic, func(ctx context.Context) error {
-		there = &found{name: s.of.Topic, now: s.now().UnixMilli()}
 		topic, err := s.cluster.Topic(ctx, s.of.Topic)
 		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code {
-			if !s.options.Create {
+			if id, ends = "", nil; !s.options.Create {
 				return nil
 			}
 			if err = s.cluster.Create(ctx, s.options.spec(s.of.Topic)); err == nil {
@@ -169,16 +168,16 @@ func (s *Signals) find(ctx context.Context) (there *found, err error) {
 		if err != nil {
 			return err
 		}
-		there.id = cmp.Or(topic.ID, noID)
-		there.ends, err = s.cluster.Bounds(ctx, s.of.Topic, len(topic.Partitions), true)
+		id = cmp.Or(topic.ID, noID)
+		ends, err = s.cluster.Bounds(ctx, s.of.Topic, len(topic.Partitions), true)
 		return err
 	})
-	return there, err
+	return id, ends, err
 }
 
 // readOn takes what the partition has up to the end, unless the topic becomes another one meanwhile.
 func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end int64) error {
-	part := &stretch{topic: s.of.Topic, number: number, offset: at.Next[number], end: end, aborted: map[int64]bool{}, most: s.tuning.fetch}
+	part := s.piece(s.of.Topic, number, span{at.Next[number], end})
 	for part.offset < part.end {
 		soon, cancel := context.WithTimeout(ctx, signalFetch) // the topic may be gone, which only who looks at it sees
 		result, err := s.fetch(soon, part)
@@ -186,7 +185,7 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 		if err != nil {
 			return err
 		}
-		if there, err := s.find(ctx); err != nil || there.id != at.Topic {
+		if id, _, err := s.find(ctx); err != nil || id != at.Topic {
 			return err // what was read may be of the other topic
 		}
 		before := part.offset
@@ -328,30 +327,23 @@ func (p signalPlace) encode() string {
 	return string(text)
 }
 
-// found is what there is of the topic now.
-type found struct {
-	name string
-	id   string // "" is that there is none
-	ends []wire.Bounds
-	now  int64 // in ms since 1970
-}
-
-// arrive is the place to read on from. Who was nowhere, or in a topic of another name, begins at the end.
-func (p signalPlace) arrive(at *found) signalPlace {
-	next := signalPlace{Name: at.name, Topic: at.id, Next: map[int32]int64{}, Time: p.Time, Old: p.Old}
-	nowhere := p.Name != at.name
-	if nowhere {
-		next.Time, next.Old = at.now, 0
+// arrive is the place to read on from, in the topic that is there now, with its ends. Who was nowhere, or in a topic of
+// another name, begins at the end.
+func (p signalPlace) arrive(next signalPlace, ends []wire.Bounds) signalPlace {
+	next.Next = map[int32]int64{}
+	nowhere := p.Name != next.Name
+	if !nowhere {
+		next.Time, next.Old = p.Time, p.Old
 	}
-	if !nowhere && at.id != p.Topic || at.id == "" { // made anew, perhaps filled with what was in the one before
+	if !nowhere && next.Topic != p.Topic || next.Topic == "" { // made anew, perhaps filled with what was in the one before
 		next.Old = next.Time
 	}
-	for i, bounds := range at.ends {
+	for i, bounds := range ends {
 		number := int32(i)
 		switch read, known := p.Next[number]; {
 		case nowhere:
 			next.Next[number] = bounds.End
-		case at.id != p.Topic || !known:
+		case next.Topic != p.Topic || !known:
 			next.Next[number] = bounds.First
 		default:
 			next.Next[number] = min(max(read, bounds.First), bounds.End) // the log may have lost both ends

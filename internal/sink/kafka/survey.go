@@ -242,8 +242,7 @@ func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 			continue // it is gone
 		}
 		for _, p := range t.partitions {
-			from := f.stretch(name, p.number, wire.Bounds{First: p.first, End: p.next})
-			if err := f.living(ctx, from, func(keys []string) error { return s.end(ctx, p, keys) }); err != nil {
+			if err := f.living(ctx, f.pieceOf(p, 0), func(keys []string) error { return s.end(ctx, p, keys) }); err != nil {
 				return err
 			}
 		}

@@ -119,7 +119,12 @@ type topicMark struct {
 // isNone says whether nothing was written yet.
 func (m *mark) isNone() bool { return m.Topics == nil }
 
-// parseMark is the inverse of known.mark.
+func (m *mark) text() sink.Mark {
+	text, _ := json.Marshal(m) // of numbers, texts and JSON it cannot fail
+	return sink.Mark(text)
+}
+
+// parseMark is the inverse of text.
 func parseMark(text sink.Mark) (*mark, error) {
 	var m mark
 	if text == "" {
@@ -154,8 +159,7 @@ func withTopics(at sink.Mark, topics []*topic) (sink.Mark, error) {
 			m.Topics[t.name] = t.mark()
 		}
 	}
-	text, err := json.Marshal(m)
-	return sink.Mark(text), err
+	return m.text(), nil
 }
 
 // MarkWith is the mark with those topics of another exporter's that this one is to write to from now on. That of a sink
@@ -180,8 +184,7 @@ func MarkWith(at, given sink.Mark, takes func(topic string) bool) (sink.Mark, er
 	if len(m.Topics) == 0 {
 		return at, nil
 	}
-	text, err := json.Marshal(m)
-	return sink.Mark(text), err
+	return m.text(), nil
 }
 
 // mark is the topic's part of one.
@@ -223,8 +226,7 @@ func (k *known) mark() sink.Mark {
 	for name, t := range k.topics {
 		m.Topics[name] = t.mark()
 	}
-	text, _ := json.Marshal(m) // of numbers, texts and JSON it cannot fail
-	return sink.Mark(text)
+	return m.text()
 }
 
 // topic is what the sink knows of a topic.

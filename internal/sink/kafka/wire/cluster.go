@@ -27,7 +27,7 @@ type Cluster struct {
 
 	mu           sync.Mutex
 	topics       map[string]Topic
-	coordinators map[transactional]int32
+	coordinators map[string]int32 // by transactional id; of "" every broker is the coordinator
 }
 
 // New returns a Cluster that has not connected yet. Its error names the options that are wrong.
@@ -35,17 +35,14 @@ func New(options Options) (*Cluster, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[transactional]int32{}}, nil
+	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[string]int32{}}, nil
 }
 
-// transactional is a transactional id. Of "" every broker is the coordinator.
-type transactional string
+// needsOf is the permission that all requests about a transactional id depend on.
+func needsOf(id string) string { return "WRITE on transactional id " + id }
 
-// needs is the permission that all requests about it depend on.
-func (id transactional) needs() string { return "WRITE on transactional id " + string(id) }
-
-// coordinator is the broker that keeps what is known of the id.
-func (c *Cluster) coordinator(ctx context.Context, id transactional) (int32, error) {
+// coordinator is the broker that keeps what is known of the transactional id.
+func (c *Cluster) coordinator(ctx context.Context, id string) (int32, error) {
 	c.mu.Lock()
 	known, ok := c.coordinators[id]
 	c.mu.Unlock()
@@ -56,12 +53,12 @@ func (c *Cluster) coordinator(ctx context.Context, id transactional) (int32, err
 		return anyBroker, nil
 	}
 	request, answer := kmsg.NewPtrFindCoordinatorRequest(), kmsg.NewPtrFindCoordinatorResponse()
-	request.CoordinatorKey, request.CoordinatorType = string(id), 1 // of transactions
+	request.CoordinatorKey, request.CoordinatorType = id, 1 // of transactions
 	if err := c.ask(ctx, anyBroker, request, answer); err != nil {
 		return 0, err
 	}
 	if answer.ErrorCode != 0 {
-		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of transactional id " + string(id), Needs: id.needs()}
+		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of transactional id " + id, Needs: needsOf(id)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +68,7 @@ func (c *Cluster) coordinator(ctx context.Context, id transactional) (int32, err
 
 // askCoordinator asks the id's coordinator, and has check look for an error in the answer. After one that may come from
 // somebody else being it, it forgets who that is.
-func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, id transactional, request kmsg.Request, check func(Answer) error) error {
+func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, id string, request kmsg.Request, check func(Answer) error) error {
 	broker, err := c.coordinator(ctx, id)
 	if err == nil {
 		answer, _ := request.ResponseKind().(Answer)

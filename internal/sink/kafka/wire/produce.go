@@ -111,7 +111,7 @@ func readProduced(answer *kmsg.ProduceResponse, batches []*ProduceRequest) {
 				}
 				failure := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
 				if failure.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-					failure.Needs = transactional(p.TransactionalID).needs()
+					failure.Needs = needsOf(p.TransactionalID)
 				}
 				p.Offset, p.Err = part.BaseOffset, failure.orNil()
 			}
@@ -143,13 +143,13 @@ func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, time
 	request := kmsg.NewPtrInitProducerIDRequest()
 	request.TransactionTimeoutMillis = int32(min(timeout.Milliseconds(), 1<<31-1))
 	request.ProducerID, request.ProducerEpoch = previous.ID, previous.Epoch
-	id, failure := transactional(transactionalID), &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
+	failure := &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
 	if transactionalID != "" {
 		request.TransactionalID = &transactionalID
-		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, id.needs()
+		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, needsOf(transactionalID)
 	}
 	var made Producer
-	err := askCoordinator(ctx, c, id, request, func(answer *kmsg.InitProducerIDResponse) error {
+	err := askCoordinator(ctx, c, transactionalID, request, func(answer *kmsg.InitProducerIDResponse) error {
 		if failure.Code = answer.ErrorCode; failure.Code != 0 {
 			return failure
 		}
@@ -167,8 +167,7 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 	for _, topic := range slices.Sorted(maps.Keys(partitions)) {
 		request.Topics = append(request.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic, Partitions: partitions[topic]})
 	}
-	id := transactional(tx.TransactionalID)
-	return askCoordinator(ctx, c, id, request, func(answer *kmsg.AddPartitionsToTxnResponse) error {
+	return askCoordinator(ctx, c, tx.TransactionalID, request, func(answer *kmsg.AddPartitionsToTxnResponse) error {
 		found := &Error{} // the first that is a partition's own: the others are only told that nothing was attempted
 		for _, topic := range answer.Topics {
 			for _, partition := range topic.Partitions {
@@ -176,9 +175,9 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 					continue
 				}
 				found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Topic, Topic: topic.Topic,
-					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Topic, partition.Partition, id)}
+					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Topic, partition.Partition, tx.TransactionalID)}
 				if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-					found.Needs = id.needs()
+					found.Needs = needsOf(tx.TransactionalID)
 				}
 			}
 		}
@@ -188,14 +187,14 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
 func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error {
-	id, verb := transactional(tx.TransactionalID), "abort"
+	verb := "abort"
 	if commit {
 		verb = "commit"
 	}
 	request := kmsg.NewPtrEndTxnRequest()
 	request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = tx.TransactionalID, tx.Producer.ID, tx.Producer.Epoch, commit
-	return askCoordinator(ctx, c, id, request, func(answer *kmsg.EndTxnResponse) error {
-		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + tx.TransactionalID, Needs: id.needs()}).orNil()
+	return askCoordinator(ctx, c, tx.TransactionalID, request, func(answer *kmsg.EndTxnResponse) error {
+		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + tx.TransactionalID, Needs: needsOf(tx.TransactionalID)}).orNil()
 	})
 }
 
@@ -204,7 +203,7 @@ func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error 
 func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (timeout time.Duration, err error) {
 	request := kmsg.NewPtrDescribeTransactionsRequest()
 	request.TransactionalIDs = []string{transactionalID}
-	err = askCoordinator(ctx, c, transactional(transactionalID), request, func(answer *kmsg.DescribeTransactionsResponse) error {
+	err = askCoordinator(ctx, c, transactionalID, request, func(answer *kmsg.DescribeTransactionsResponse) error {
 		what, states := "describe the transactions of "+transactionalID, answer.TransactionStates
 		if len(states) != 1 {
 			return fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
