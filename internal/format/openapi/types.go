@@ -39,19 +39,13 @@ type builder struct {
 	room    typed.Room
 }
 
-// place is where a type is needed.
-type place struct {
-	record string // the name that a record would have here
-	depth  int
-}
-
 // component is the type of a named schema; within itself any JSON.
 func (b *builder) component(name string, depth int) *typed.Type {
 	if made := b.made[name]; made != nil {
 		return made
 	}
 	b.made[name] = typed.Of(typed.Text)
-	t := b.of(b.schema(name), place{typed.RecordName(name), depth})
+	t := b.of(b.schema(name), typed.RecordName(name), depth)
 	if t.Kind == typed.Time && strings.HasSuffix(name, ".MicroTime") {
 		t.Digits = 6
 	}
@@ -59,25 +53,26 @@ func (b *builder) component(name string, depth int) *typed.Type {
 	return t
 }
 
-// of is the type of what a schema describes, any JSON where that is not told or goes too deep.
-func (b *builder) of(s *schema, at place) *typed.Type {
+// of is the type of what a schema describes, any JSON where that is not told or goes too deep. A record would have the
+// name here.
+func (b *builder) of(s *schema, name string, depth int) *typed.Type {
 	switch {
-	case s == nil || at.depth > typed.MaxDepth:
+	case s == nil || depth > typed.MaxDepth:
 		return typed.Of(typed.Text)
 	case s.Ref != "":
-		return b.component(target(s), at.depth)
+		return b.component(target(s), depth)
 	case s.IntOrString:
 		return typed.Of(typed.IntOrString)
 	case s.Type == "array":
-		return b.elements(typed.List, s.Items, at)
+		return b.elements(typed.List, s.Items, name, depth)
 	case len(s.Properties) > 0 && (s.Type == "" || s.Type == "object"):
-		return b.record(s, at)
+		return b.record(s, name, depth)
 	case s.Open || s.Embedded:
 		return typed.Of(typed.Text)
 	case s.Type == "object":
-		return b.elements(typed.Map, s.additional(), at)
+		return b.elements(typed.Map, s.additional(), name, depth)
 	case s.Type == "":
-		return b.union(s, at)
+		return b.union(s, name, depth)
 	case s.Type == "string" && s.Format == "date-time":
 		return typed.Of(typed.Time)
 	}
@@ -86,9 +81,9 @@ func (b *builder) of(s *schema, at place) *typed.Type {
 }
 
 // union is the type of what has none of its own: one schema with something beside it, or several of which each may be.
-func (b *builder) union(s *schema, at place) *typed.Type {
+func (b *builder) union(s *schema, name string, depth int) *typed.Type {
 	if len(s.All) == 1 && len(s.Any)+len(s.One) == 0 {
-		return b.of(s.All[0], at)
+		return b.of(s.All[0], name, depth)
 	}
 	var types []string
 	for _, one := range append(s.Any[:len(s.Any):len(s.Any)], s.One...) {
@@ -107,25 +102,24 @@ func (b *builder) union(s *schema, at place) *typed.Type {
 }
 
 // elements is a list or a map, any JSON where it may hold anything.
-func (b *builder) elements(kind typed.Kind, s *schema, at place) *typed.Type {
+func (b *builder) elements(kind typed.Kind, s *schema, name string, depth int) *typed.Type {
 	if s == nil {
 		return typed.Of(typed.Text)
 	}
-	at.depth++
-	return &typed.Type{Kind: kind, Elem: b.of(s, at), Nullable: s.Nullable}
+	return &typed.Type{Kind: kind, Elem: b.of(s, name, depth+1), Nullable: s.Nullable}
 }
 
 // record has the schema's properties, as many as there may be.
-func (b *builder) record(s *schema, at place) *typed.Type {
-	name := b.names.Take(at.record)
+func (b *builder) record(s *schema, name string, depth int) *typed.Type {
+	name = b.names.Take(name)
 	var fields []typed.Field
 	for _, property := range sortedNames(s.Properties) {
 		cut := property == "managedFields" && !b.options.ManagedFields
 		if cut || strings.ContainsRune(property, '\ufffd') || !b.room.Takes(property) { // or a name that no object can have
 			continue
 		}
-		within := place{typed.WithinName(name, property), at.depth + 1}
-		fields = append(fields, typed.Field{JSON: property, Type: b.of(s.Properties[property], within)})
+		of := b.of(s.Properties[property], typed.WithinName(name, property), depth+1)
+		fields = append(fields, typed.Field{JSON: property, Type: of})
 	}
 	if len(fields) == 0 {
 		return typed.Of(typed.Text) // few readers know records of nothing

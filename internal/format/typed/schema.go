@@ -242,24 +242,22 @@ func scalarKinds() map[Kind]scalarKind {
 // JSONSchema describes objects of the type, a record, as JSON. Further fields are allowed, and null is wherever a
 // server may write it.
 func (t *Type) JSONSchema(title string) []byte {
-	w := schemaWriter{}
-	root := w.record(t)
+	defs := map[string]any{} // the records within, by their names
+	root := t.describedIn(defs)
 	root["type"] = "object"
 	root["$schema"], root["title"] = "https://json-schema.org/draft/2020-12/schema", title
-	if len(w) > 0 {
-		root["$defs"] = w
+	if len(defs) > 0 {
+		root["$defs"] = defs
 	}
 	text, _ := json.Marshal(root) // of maps and texts it cannot fail
 	return ascii(text)
 }
 
-// schemaWriter has the records within the outermost one, by their names.
-type schemaWriter map[string]any
-
-func (w schemaWriter) record(t *Type) map[string]any {
+// describedIn describes a record.
+func (t *Type) describedIn(defs map[string]any) map[string]any {
 	properties := map[string]any{}
 	for i := range t.Fields {
-		properties[t.Fields[i].JSON] = w.value(t.Fields[i].Type)
+		properties[t.Fields[i].JSON] = t.Fields[i].Type.valueIn(defs)
 	}
 	return orNull("properties", properties, "object")
 }
@@ -273,27 +271,23 @@ func orNull(keyword string, says any, types ...string) map[string]any {
 	return made
 }
 
-func (w schemaWriter) value(t *Type) any {
+// valueIn describes a value, and refers to a record, which is written once.
+func (t *Type) valueIn(defs map[string]any) any {
 	switch t.Kind {
 	case Text:
 		return true
 	case Time:
 		return orNull("format", "date-time", "string")
 	case Record:
-		return w.ref(t)
+		if _, written := defs[t.Name]; !written {
+			defs[t.Name] = true // while it is being written
+			defs[t.Name] = t.describedIn(defs)
+		}
+		return map[string]any{"$ref": "#/$defs/" + t.Name}
 	case List:
-		return orNull("items", w.value(t.Elem), "array")
+		return orNull("items", t.Elem.valueIn(defs), "array")
 	case Map:
-		return orNull("additionalProperties", w.value(t.Elem), "object")
+		return orNull("additionalProperties", t.Elem.valueIn(defs), "object")
 	}
 	return orNull("", nil, scalarKinds()[t.Kind].json...)
-}
-
-// ref refers to a record, which is written once.
-func (w schemaWriter) ref(t *Type) any {
-	if _, written := w[t.Name]; !written {
-		w[t.Name] = true // while it is being written
-		w[t.Name] = w.record(t)
-	}
-	return map[string]any{"$ref": "#/$defs/" + t.Name}
 }

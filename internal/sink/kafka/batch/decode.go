@@ -198,22 +198,20 @@ func (d *Decoder) decompress(codec Codec, src []byte) ([]byte, error) {
 	return d.buf, nil
 }
 
-type reader interface{ Read(p []byte) (int, error) }
-
-func (d *Decoder) readAll(r reader) ([]byte, error) {
+func (d *Decoder) readAll(r interface{ Read(p []byte) (int, error) }) ([]byte, error) {
 	out := bytes.NewBuffer(d.buf[:0])
-	_, err := out.ReadFrom(&limited{r, d.limit})
+	_, err := out.ReadFrom(&limited{r.Read, d.limit})
 	return out.Bytes(), err
 }
 
 // limited ends with an error after the limit.
 type limited struct {
-	reader
+	read func(p []byte) (int, error)
 	left int
 }
 
 func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.reader.Read(p[:min(len(p), l.left+1)])
+	n, err := l.read(p[:min(len(p), l.left+1)])
 	if l.left -= n; l.left < 0 {
 		return 0, errTooLarge
 	}

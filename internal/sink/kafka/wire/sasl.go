@@ -46,22 +46,21 @@ func newLogin(options *SASL) sasl.Mechanism {
 	case options.Mechanism == AWSMSKIAM:
 		return &msk{region: options.Region}
 	}
-	return withPassword{options}
+	return options
 }
 
-// withPassword is PLAIN or SCRAM.
-type withPassword struct{ *SASL }
+// Name is that of PLAIN or SCRAM.
+func (s *SASL) Name() string { return s.Mechanism }
 
-func (l withPassword) Name() string { return l.Mechanism }
-
-func (l withPassword) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
-	password, err := secret(l.Password, l.PasswordFile)
+// Start logs in with a password.
+func (s *SASL) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	password, err := secret(s.Password, s.PasswordFile)
 	if err != nil {
 		return nil, nil, &ConnectError{Class: Retriable, Remedy: "check kafka.sasl.passwordFile", Err: err}
 	}
-	var mechanism sasl.Mechanism = plain.Mechanism{Username: l.User, Password: password}
-	if hash := map[string]scram.Algorithm{ScramSHA256: scram.SHA256, ScramSHA512: scram.SHA512}[l.Mechanism]; hash != nil {
-		mechanism, err = scram.Mechanism(hash, l.User, password)
+	var mechanism sasl.Mechanism = plain.Mechanism{Username: s.User, Password: password}
+	if hash := map[string]scram.Algorithm{ScramSHA256: scram.SHA256, ScramSHA512: scram.SHA512}[s.Mechanism]; hash != nil {
+		mechanism, err = scram.Mechanism(hash, s.User, password)
 	}
 	if err != nil {
 		return nil, nil, &ConnectError{Class: Fatal, Remedy: "check kafka.sasl.user and kafka.sasl.password", Err: err}
