@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -156,15 +155,6 @@ func same(t *testing.T, golden, got string) {
 	}
 }
 
-func TestObjectBytesAreSpliced(t *testing.T) {
-	rec := records()["updated"]
-	rec.Object = []byte(`{ "odd":  [1.0, 1e400, "\u00e9"],"odd":2}`)
-	got := encoded(NewEncoder(Options{Cluster: "c"}), nil, rec)[0].Value
-	if !strings.Contains(string(got), `"data":`+string(rec.Object)+"}") {
-		t.Errorf("the object's bytes changed: %s", got)
-	}
-}
-
 func TestSubjectsMapOneToOne(t *testing.T) {
 	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", "prod.eu1")
 	must(t, err)
@@ -175,6 +165,7 @@ func TestSubjectsMapOneToOne(t *testing.T) {
 		return string(subject.Append(nil, &change.Record{Stream: stream, Key: key}))
 	}
 	for want, got := range map[string]string{
+		"k8s.prod_eu1.core.events.shop.web":                                           of(events(), change.Key{Namespace: "shop", Name: "web"}),
 		"k8s.prod_eu1.apps.deployments.shop.web":                                      of(deployments(), change.Key{Namespace: "shop", Name: "web"}),
 		"k8s.prod_eu1.apps.deployments.shop.web_v1=5Fx":                               of(deployments(), change.Key{Namespace: "shop", Name: "web.v1_x"}),
 		"k8s.prod_eu1.rbac_authorization_k8s_io.clusterroles.-.system=3Anode=3Aa=20b": of(clusterRoles(), change.Key{Name: "system:node:a b"}),
@@ -185,15 +176,6 @@ func TestSubjectsMapOneToOne(t *testing.T) {
 		if got != want {
 			t.Errorf("subject is %q, want %q", got, want)
 		}
-	}
-}
-
-func TestCoreGroupHasAName(t *testing.T) {
-	subject, err := NewSubject("{group}.{version}.{kind}", "c")
-	must(t, err)
-	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
-	if got, want := string(subject.Append(nil, &change.Record{Stream: pods})), "core.v1.Pod"; got != want {
-		t.Errorf("subject is %q, want %q", got, want)
 	}
 }
 

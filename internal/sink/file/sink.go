@@ -178,25 +178,17 @@ func (l *Log) Check(context.Context) (note string, err error) {
 
 // writable looks at a file that exists.
 func (l *Log) writable() error {
-	if _, err := os.Stat(l.path); err != nil {
-		return err
-	}
 	if err := l.regular(); err != nil {
 		return err
 	}
-	if err := unix.Access(l.path, unix.R_OK|unix.W_OK); err != nil {
-		return err
-	}
-	if l.options.MaxBytes > 0 { // a rotation renames it
-		if err := unix.Access(filepath.Dir(l.path), unix.W_OK|unix.X_OK); err != nil {
-			return err
-		}
-	}
-	f, err := os.Open(l.path)
+	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.lock(f), f.Close())
+	if l.options.MaxBytes > 0 { // a rotation renames it
+		err = unix.Access(filepath.Dir(l.path), unix.W_OK|unix.X_OK)
+	}
+	return errors.Join(err, l.lock(f), f.Close())
 }
 
 // creatable looks at the directory of a file that does not exist.

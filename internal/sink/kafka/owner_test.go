@@ -22,16 +22,12 @@ func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
 		{"another name, compacted", false, "compact", "put {cluster} into kafka.topic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			theirs := testOptions(t, cluster, 1)
-			theirs.Cleanup = c.cleanup
-			topic := theirs.Topics[0]
-			other := opened(t, theirs)
-			written := messagesOf(topic, 20)
-			for i := range written {
-				written[i].ID = "theirs-" + written[i].ID
-			}
+			options := testOptions(t, cluster, 1)
+			options.Cleanup = c.cleanup
+			topic := options.Topics[0]
+			other, written := opened(t, options), theirs(topic, 20)
 			mustWrite(t, other, written)
-			ours := theirs
+			ours := options
 			ours.Judge = judgeOf(c.same)
 			_, err := answeredCheck(t, ours)
 			expectRefusal(t, "check", err, c.wants)
@@ -45,7 +41,7 @@ func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
 			if _, err := sinktest.Open(t.Context(), s, mark); err != nil {
 				t.Errorf("open at a mark behind which nothing is: %v", err)
 			}
-			other = opened(t, theirs, mark)
+			other = opened(t, options, mark)
 			mustWrite(t, other, written[:1])
 			_, err = sinktest.Open(t.Context(), newTestSink(t, ours), mark)
 			expectRefusal(t, "open at a mark", err, c.wants)

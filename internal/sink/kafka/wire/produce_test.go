@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ func (s *seenRequests) all() [][]int32 {
 	return slices.Clone(s.seen)
 }
 
-// watched notes each request, which the cluster then answers, unless answer does.
+// watched notes each request, which answer answers, or else the cluster.
 func watched(fake *kfake.Cluster, answer func(*kmsg.ProduceRequest, int) (kmsg.Response, error, bool)) *seenRequests {
 	s := &seenRequests{}
 	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
@@ -42,9 +41,6 @@ func watched(fake *kfake.Cluster, answer func(*kmsg.ProduceRequest, int) (kmsg.R
 		s.seen = append(s.seen, partitions)
 		n := len(s.seen)
 		s.mu.Unlock()
-		if answer == nil {
-			return nil, nil, false
-		}
 		return answer(asked, n)
 	})
 	return s
@@ -60,36 +56,18 @@ func ledByOne(t *testing.T, options Options) (*kfake.Cluster, *Cluster, Producer
 	return fake, c, producer(t, c)
 }
 
-func requestTo(partition int32, p Producer, sequence int32) ProduceRequest {
-	r := request(p, sequence)
+func requestTo(partition int32, p Producer) ProduceRequest {
+	r := request(p, 0)
 	r.Partition = partition
 	return r
 }
 
 // both sends a batch to each partition, and returns the errors.
-func both(t *testing.T, c *Cluster, p Producer, sequence int32, value string) (errs [2]error) {
+func both(t *testing.T, c *Cluster, p Producer) (errs [2]error) {
 	t.Helper()
-	var batches []*ProduceRequest
-	for number := range int32(2) {
-		r := requestTo(number, p, sequence)
-		r.Batch = batch{Producer: p, sequence: sequence, values: []string{value}}.bytes()
-		batches = append(batches, &r)
-	}
-	c.ProduceAll(t.Context(), batches, 1<<20)
-	return [2]error{batches[0].Err, batches[1].Err}
-}
-
-func TestBatchesToOneBrokerShareARequest(t *testing.T) {
-	fake, c, p := ledByOne(t, Options{})
-	seen := watched(fake, nil)
-	for i := range int32(3) {
-		if errs := both(t, c, p, i, strings.Repeat("a", int(i)*16<<10)); errors.Join(errs[:]...) != nil {
-			t.Fatal(errs)
-		}
-	}
-	if got, want := seen.all(), [][]int32{{0, 1}, {0, 1}, {0, 1}}; !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("requests for partitions %v, want %v", got, want)
-	}
+	first, second := requestTo(0, p), requestTo(1, p)
+	c.ProduceAll(t.Context(), []*ProduceRequest{&first, &second}, 1<<20)
+	return [2]error{first.Err, second.Err}
 }
 
 // TestI3SharedRequestIsRefusedByPartition holds that each partition has its own answer.
@@ -105,14 +83,14 @@ func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
 				{Partition: 1, ErrorCode: code, BaseOffset: -1}, {Partition: 0, BaseOffset: 7}}}}
 			return answer, nil, true
 		})
-		errs := both(t, c, p, 0, "a")
+		errs := both(t, c, p)
 		if errs[0] != nil || Code(errs[1]) != code {
 			t.Fatalf("code %d for partition 1: %v", code, errs)
 		}
 		if want := "produce to topic t partition 1"; errs[1].(*Error).Request != want {
 			t.Errorf("%v, want it about %q", errs[1], want)
 		}
-		if _, err := c.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
+		if _, err := c.Produce(t.Context(), requestTo(1, p)); err != nil {
 			t.Error(err)
 		}
 		if got, want := seen.all(), [][]int32{{0, 1}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
@@ -127,14 +105,14 @@ func TestI3SharedRequestIsLost(t *testing.T) {
 	for reason, cut := range map[string]error{"disconnected": errors.New("cut"), "timeout": nil} {
 		fake, c, p := ledByOne(t, Options{Timeout: 2 * time.Second})
 		watched(fake, func(_ *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) { return nil, cut, n == 1 })
-		for number, err := range both(t, c, p, 0, "a") {
+		for number, err := range both(t, c, p) {
 			if err == nil || Classify(err) != Retriable || Reason(err) != reason {
 				t.Errorf("partition %d: %v, want it retriable, %s", number, err, reason)
 			}
 		}
 		c.Refresh()
 		for number := range int32(2) {
-			if _, err := settle(t.Context(), func() (int64, error) { return c.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
+			if _, err := settle(t.Context(), func() (int64, error) { return c.Produce(t.Context(), requestTo(number, p)) }); err != nil {
 				t.Errorf("partition %d after %s: %v", number, reason, err)
 			}
 		}
