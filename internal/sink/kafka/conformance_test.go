@@ -98,8 +98,7 @@ func stored(t *testing.T, cluster *kafkatest.Cluster, topics ...string) []sinkte
 		if !exists(t, cluster, topic) {
 			continue
 		}
-		cluster.AwaitTransactions(t, topic)
-		for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		for _, r := range committed(t, cluster, topic) {
 			message := sinktest.Stored{Value: r.Value, Destination: topic, Headers: []sink.Header{}}
 			for _, h := range r.Headers {
 				message.Headers = append(message.Headers, sink.Header{Name: h.Key, Value: string(h.Value)})

@@ -16,9 +16,8 @@ import (
 // living is what compaction leaves of the topic: the newest value of each key in each partition.
 func living(t *testing.T, cluster *kafkatest.Cluster, topic string) map[string]string {
 	t.Helper()
-	cluster.AwaitTransactions(t, topic)
 	alive := map[string]string{}
-	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+	for _, r := range committed(t, cluster, topic) {
 		if at := string(r.Key); r.Value == nil {
 			delete(alive, at)
 		} else {
@@ -235,7 +234,7 @@ func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
 	mark = mustWrite(t, s, []sink.Message{typed(9)})
 	expectLiving(t, cluster, topic, typed(9).ID)
 	partitions := map[int]bool{}
-	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+	for _, r := range committed(t, cluster, topic) {
 		partitions[r.Partition] = true
 	}
 	if len(partitions) != 1 {

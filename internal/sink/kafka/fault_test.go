@@ -28,9 +28,7 @@ func TestThreeBrokersUnderFaults(t *testing.T) {
 		name string
 		run  func(*testing.T, *kafkatest.Cluster)
 	}{
-		{"I3 leader moved", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, move) }},
-		{"I3 leader paused", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, pauseLeader) }},
-		{"I3 leader killed", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, killLeader) }},
+		{"I3 leader moved, paused and killed", harmedLeader},
 		{"I3 tail that is not replicated", unreplicated},
 		{"I4 unclean election", unclean},
 	} {
@@ -38,18 +36,34 @@ func TestThreeBrokersUnderFaults(t *testing.T) {
 	}
 }
 
-// underFault writes in both deliveries, before, during and after a fault of a leader, and Java's consumer finds each
-// record once, in order.
-func underFault(t *testing.T, cluster *kafkatest.Cluster, fault func(context.Context, *kafkatest.Cluster, string) error) {
+// harmedLeader writes in both deliveries, before, during and after each fault of a leader, and Java's consumer finds
+// each record once, in order.
+func harmedLeader(t *testing.T, cluster *kafkatest.Cluster) {
 	writers := []*writer{newWriter(t, cluster, Idempotent), newWriter(t, cluster, Transactional)}
-	over := make(chan struct{})
-	var group errgroup.Group
-	for _, w := range writers {
-		group.Go(func() error { return w.run(t.Context(), over) })
+	topic := writers[0].topic
+	for _, harm := range []func(leader int) error{
+		func(leader int) error { return cluster.MoveLeader(t.Context(), topic, 0, leader%3+1) },
+		func(leader int) error {
+			err := cluster.Pause(leader)
+			sink.Pause(t.Context(), 3*time.Second, nil) // long enough for requests to end without an answer
+			return errors.Join(err, cluster.Resume(leader))
+		},
+		func(leader int) error {
+			return errors.Join(cluster.Kill(leader), cluster.StartNodes(t.Context(), leader))
+		},
+	} {
+		over := make(chan struct{})
+		var group errgroup.Group
+		for _, w := range writers {
+			group.Go(func() error { return w.run(t.Context(), over) })
+		}
+		leader, err := cluster.LeaderOf(t.Context(), topic, 0)
+		if err == nil {
+			err = errors.Join(harm(leader), cluster.AwaitISR(t.Context(), topic))
+		}
+		close(over)
+		must(t, errors.Join(err, group.Wait()))
 	}
-	err := fault(t.Context(), cluster, writers[0].topic)
-	close(over)
-	must(t, errors.Join(err, group.Wait()))
 	for _, w := range writers {
 		cluster.AwaitTransactions(t, w.topic)
 		exactlyOnce(t, cluster, w.topic, w.all)
@@ -127,43 +141,6 @@ func exactlyOnce(t *testing.T, cluster *kafkatest.Cluster, topic string, all []s
 		got = append(got, id)
 	}
 	sameSet(t, "topic", got, idsOf(all))
-}
-
-func move(ctx context.Context, c *kafkatest.Cluster, topic string) error {
-	leader, err := c.LeaderOf(ctx, topic, 0)
-	if err != nil {
-		return err
-	}
-	return c.MoveLeader(ctx, topic, 0, leader%3+1)
-}
-
-func pauseLeader(ctx context.Context, c *kafkatest.Cluster, topic string) error {
-	leader, err := c.LeaderOf(ctx, topic, 0)
-	if err != nil {
-		return err
-	}
-	if err := c.Pause(leader); err != nil {
-		return err
-	}
-	sink.Pause(ctx, 3*time.Second, nil) // long enough for requests to end without an answer
-	if err := c.Resume(leader); err != nil {
-		return err
-	}
-	return c.AwaitISR(ctx, topic)
-}
-
-func killLeader(ctx context.Context, c *kafkatest.Cluster, topic string) error {
-	leader, err := c.LeaderOf(ctx, topic, 0)
-	if err != nil {
-		return err
-	}
-	if err := c.Kill(leader); err != nil {
-		return err
-	}
-	if err := c.StartNodes(ctx, leader); err != nil {
-		return err
-	}
-	return c.AwaitISR(ctx, topic)
 }
 
 // unreplicated is a crash after a batch that the leader has and its follower has not, so that no reader sees it yet.

@@ -54,7 +54,7 @@ func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 				late.release()
 			}
 			newest := map[string]string{}
-			for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+			for _, r := range committed(t, cluster, topic) {
 				newest[string(r.Key)] = string(r.Headers[0].Value)
 				if strings.HasSuffix(string(r.Headers[0].Value), "-2") {
 					t.Errorf("the log has %s, which came late", r.Headers[0].Value)

@@ -67,6 +67,13 @@ func storedIDs(t *testing.T, cluster *kafkatest.Cluster, topics ...string) []str
 	return all
 }
 
+// committed are the records of the topic, when its transactions have ended.
+func committed(t *testing.T, cluster *kafkatest.Cluster, topic string) []kafkatest.Record {
+	t.Helper()
+	cluster.AwaitTransactions(t, topic)
+	return cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true})
+}
+
 func sameSet(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))

@@ -53,9 +53,8 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			}
 			opened(t, options, theirMark)
 		}
-		cluster.AwaitTransactions(t, topic)
 		written := 0
-		for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		for _, r := range committed(t, cluster, topic) {
 			if !strings.HasPrefix(string(r.Headers[0].Value), "theirs-") {
 				written++
 			}

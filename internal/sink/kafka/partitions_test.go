@@ -44,7 +44,7 @@ func TestI3KeysStayWhenPartitionsAreAdded(t *testing.T) {
 		expectTold(t, told, "first 2 of the 7 partitions of topic "+topic)
 		write(next, "4")
 		place := map[string]int{}
-		for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		for _, r := range committed(t, cluster, topic) {
 			if before, found := place[string(r.Key)]; found && before != int(r.Partition) {
 				t.Fatalf("%s was in partition %d, and %s is in %d", r.Key, before, r.Headers[0].Value, r.Partition)
 			}

@@ -34,11 +34,6 @@ func TestI4WhatIsResolvedIsBehindAllThatCameBefore(t *testing.T) {
 			object(before + i)
 		}
 		mustWrite(t, s, batch)
-		cluster.AwaitTransactions(t, table)
-		cluster.AwaitTransactions(t, frames)
-		read := func(topic string) []kafkatest.Record {
-			return cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true})
-		}
 		header := func(r *kafkatest.Record, name string) (value string) {
 			for _, h := range r.Headers {
 				if h.Key == name {
@@ -48,7 +43,7 @@ func TestI4WhatIsResolvedIsBehindAllThatCameBefore(t *testing.T) {
 			return value
 		}
 		offsets := map[string][]int64{}
-		aside := read(frames)
+		aside := committed(t, cluster, frames)
 		for _, r := range aside {
 			must(t, json.Unmarshal([]byte(header(&r, headerOffsets)), &offsets))
 		}
@@ -56,7 +51,7 @@ func TestI4WhatIsResolvedIsBehindAllThatCameBefore(t *testing.T) {
 			t.Fatalf("the topic of frames has %d records, which name the offsets %v", len(aside), offsets)
 		}
 		resolved, objects := map[int]int64{}, 0
-		for _, r := range read(table) {
+		for _, r := range committed(t, cluster, table) {
 			if header(&r, sink.HeaderOp) == isResolved {
 				resolved[r.Partition] = r.Offset
 				continue
