@@ -131,7 +131,7 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 			running := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 			running.logs("msg=watching")
 			if strings.Contains(strings.Join(c.says, ""), "full snapshot") {
-				running.logs("reason=lost")
+				eventually(t, "the full snapshot ends", func() bool { return told("moved.ndjson", "snapshot.end", `"reason":"lost"`) == 1 })
 			}
 			if strings.Contains(c.what, "back") {
 				eventually(t, "the snapshots of what is back end", func() bool { return told("lake.ndjson", "snapshot.end", `"reason":"left"`) == 2 })

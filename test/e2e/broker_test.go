@@ -159,6 +159,7 @@ func (s *streamLog) read(ctx context.Context, first uint64) ([]event, error) {
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: first,
+		InactiveThreshold: 20 * time.Second, // many readings a second would leave more than a stream may have
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read stream: %w", err)

@@ -33,6 +33,9 @@ public final class Tables {
     private static void print(HadoopCatalog catalog, Namespace namespace, PrintStream out) throws Exception {
         for (Namespace child : catalog.listNamespaces(namespace)) {
             for (TableIdentifier table : catalog.listTables(child)) {
+                if (!catalog.tableExists(table)) {
+                    continue; // it is being made
+                }
                 String group = String.join("_", child.levels());
                 print(catalog.loadTable(table), "iceberg_" + table.name() + (group.equals("core") ? "" : "_" + group), out);
             }
