@@ -23,16 +23,22 @@ type client struct {
 	place Place
 }
 
-// longestRequest is how long a request may take whose context says nothing else.
+// longestRequest is how long a request may take of somebody who only asks.
 const longestRequest = 30 * time.Second
 
-func newClient(config *rest.Config, place Place) (*client, error) {
+// ofLength is how long a request of a member may take whose Lease lasts so long. It is what client-go's leaderelection
+// allows with its defaults, a third. A busy API server may need most of that, and each request that is given up costs it
+// another TLS handshake.
+func ofLength(lease time.Duration) time.Duration { return lease / tries }
+
+// newClient returns one whose requests may take so long each.
+func newClient(config *rest.Config, place Place, each time.Duration) (*client, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.APIPath, config.QPS, config.Timeout = "/apis", -1, longestRequest
+	config.APIPath, config.QPS, config.Timeout = "/apis", -1, each
 	config.GroupVersion = &coordinationv1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -92,7 +98,7 @@ func IsHeld(ctx context.Context, config *rest.Config, place Place) (bool, error)
 
 // find asks for the Lease. One that is not there is nobody's.
 func find(ctx context.Context, config *rest.Config, place Place) (*coordinationv1.Lease, error) {
-	c, err := newClient(config, place)
+	c, err := newClient(config, place, longestRequest)
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ const taskLength = 5 * time.Minute
 // The parts of a Lease's length.
 const (
 	renewals = 5 // writes of a holder in it
-	tries    = 6 // requests that take all of their time
+	tries    = 3 // requests that take all of their time
 )
 
 // retry is the least time between two questions of a member that does not hold the Lease, and 1+jitter of it the most.
@@ -158,7 +158,7 @@ const (
 // New returns a member that does nothing before Run.
 func New(o Options) (*Member, error) {
 	if o.leases == nil {
-		c, err := newClient(o.Config, o.Place)
+		c, err := newClient(o.Config, o.Place, ofLength(o.Duration))
 		if err != nil {
 			return nil, err
 		}
@@ -323,17 +323,12 @@ func (m *Member) write(ctx context.Context, holder string) error {
 	return err
 }
 
-// timeout is of one request.
-func (m *Member) timeout() time.Duration { return m.options.Duration / tries }
-
 // request does one request, and notes what came of it: the error is also one of what Judge says.
 func (m *Member) request(ctx context.Context, how func(context.Context) (*coordinationv1.Lease, error)) error {
-	bounded, cancel := context.WithTimeout(ctx, m.timeout())
-	defer cancel()
 	m.mu.Lock()
 	m.asked++
 	m.mu.Unlock()
-	lease, err := how(bounded)
+	lease, err := how(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			m.failed(err)
@@ -352,7 +347,7 @@ const leastRelease = 3 * time.Second
 
 // release gives the Lease back, if it is ours. Where the API server does not answer, it runs out by itself.
 func (m *Member) release(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(2*m.timeout(), leastRelease))
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(2*ofLength(m.options.Duration), leastRelease))
 	defer cancel()
 	for {
 		err := m.request(bounded, m.options.leases.get)
@@ -496,10 +491,7 @@ func (m *Member) failed(err error) {
 // nobody else does before ctx ends, or where the API server does not say.
 func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
 	for ctx.Err() == nil {
-		bounded, cancel := context.WithTimeout(ctx, m.timeout())
-		lease, err := m.options.leases.get(bounded)
-		cancel()
-		if err == nil {
+		if lease, err := m.options.leases.get(ctx); err == nil {
 			if holder = holderOf(lease); holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
 				return holder, true
 			}

@@ -27,7 +27,8 @@ type server struct {
 	of      map[string]*coordinationv1.Lease
 	version int
 	writes  map[string]int
-	err     error // that it answers with
+	err     error        // that it answers with
+	takes   atomic.Int64 // how long it thinks before it answers, a time.Duration
 }
 
 func newServer() *server {
@@ -60,6 +61,7 @@ func leasesOf() schema.GroupResource {
 var errCut = errors.New("no route to host")
 
 func (c cable) do(how func() error) error {
+	time.Sleep(time.Duration(c.takes.Load()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut.Load() {

@@ -98,7 +98,7 @@ type Placement struct {
 	trouble trouble
 }
 
-// sighting is a Lease, and since when it was seen as it is.
+// sighting is a Lease, and since when it was seen as it is, as far as it was looked at.
 type sighting struct {
 	lease *coordinationv1.Lease
 	since time.Time
@@ -107,7 +107,7 @@ type sighting struct {
 // NewPlacement returns one of no tasks, which does nothing before Run.
 func NewPlacement(o PlacementOptions) (*Placement, error) {
 	if o.leases == nil {
-		c, err := newClient(o.Config, o.Place)
+		c, err := newClient(o.Config, o.Place, ofLength(o.Duration))
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (p *Placement) Join(m *Member) (leave func()) {
 // Run looks again and again until ctx ends. Then the exporter says that it is gone.
 func (p *Placement) Run(ctx context.Context) {
 	p.due.again(ctx, p.look)
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*ofLength(p.options.Duration))
 	defer cancel()
 	if err := p.sign(bounded, all, time.Second); err != nil { // it stays for a while: a task's Lease may still name it
 		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be ended; others have its tasks when it has run out",
@@ -149,30 +149,26 @@ func (p *Placement) Run(ctx context.Context) {
 	}
 }
 
-func (p *Placement) timeout() time.Duration { return p.options.Duration / tries }
-
 // look signs, lists all Leases, and tells the Members. It returns when to look again, later the more there is to see.
 func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 	const pace, perLease = 500 * time.Millisecond, 2 * time.Millisecond
-	bounded, cancel := context.WithTimeout(ctx, p.timeout())
-	defer cancel()
 	unable, due := p.unable()
 	err := error(nil)
 	if due {
-		err = p.sign(bounded, unable, p.options.Duration)
+		err = p.sign(ctx, unable, p.options.Duration)
 	}
 	began := time.Now()
-	found, listErr := p.options.leases.list(bounded)
+	found, listErr := p.options.leases.list(ctx)
 	if listErr == nil {
 		for _, name := range p.note(found, began) {
-			_ = p.options.leases.remove(bounded, name) // it is seen again where that fails
+			_ = p.options.leases.remove(ctx, name) // it is seen again where that fails
 		}
 		p.tell(began)
 	} else if err = listErr; ctx.Err() != nil {
 		return pace
 	}
 	p.troubled(err)
-	return min(pace+time.Duration(len(found))*perLease, p.options.Duration/4)
+	return min(pace+time.Duration(len(found))*perLease, p.options.Duration/looks)
 }
 
 // unable are the tasks that this exporter cannot have now, and whether others are to be told, or that it is alive.
@@ -218,22 +214,23 @@ func (p *Placement) group() string {
 // forgotten is how long the Lease of an exporter stays that is dead, as one is whose pod has another name now.
 const forgotten = time.Hour
 
+// looks is into how many parts the length of a Lease is divided at least by those who watch it change.
+const looks = 4
+
 // note notes what was listed, and returns the names of Leases that nobody needs. Only this exporter's clock counts, and
-// only while it could look: when the API server is back, everybody gets the time to say so.
+// between two looks no more than a part of a Lease's length: where the API server is slow, or away, the others cannot
+// say either that they are alive.
 func (p *Placement) note(found []coordinationv1.Lease, now time.Time) (old []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.seen
-	if now.Sub(p.looked) > p.options.Duration/2 {
-		before = nil
-	}
+	before, unseen := p.seen, max(0, now.Sub(p.looked)-p.options.Duration/looks)
 	p.looked = now
 	p.seen = map[string]sighting{}
 	for i := range found {
 		lease := &found[i]
 		since := now
 		if had, is := before[lease.Name]; is && reflect.DeepEqual(had.lease.Spec, lease.Spec) {
-			since = had.since
+			since = had.since.Add(unseen)
 		}
 		p.seen[lease.Name] = sighting{lease, since}
 		if lease.Labels[role] == ofMember && now.Sub(since) > forgotten {
@@ -318,7 +315,7 @@ type Owner struct {
 
 // OwnerOf looks at the task's Lease once. Whether a holder is alive is judged by its clock and this one.
 func OwnerOf(ctx context.Context, config *rest.Config, task string, place Place) (Owner, error) {
-	c, err := newClient(config, place)
+	c, err := newClient(config, place, longestRequest)
 	if err != nil {
 		return Owner{}, err
 	}

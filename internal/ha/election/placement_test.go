@@ -218,6 +218,25 @@ func TestNoTaskMovesWhileTheAPIServerIsAway(t *testing.T) {
 	})
 }
 
+// TestASlowAPIServerMovesTheTasksOfTheDeadAndNoOthers: an answer may take nearly as long as a request may.
+func TestASlowAPIServerMovesTheTasksOfTheDeadAndNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, tasks := newServer(), []string{"t1", "t2"}
+		a, b := s.start(t, "a", tasks), s.start(t, "b", tasks)
+		await(t, 2*time.Second, map[*exporter]int{a: 1, b: 1})
+		before := []string{a.has()[0], b.has()[0]}
+		s.takes.Store(int64(ofLength(duration) * 9 / 10))
+		for range 600 {
+			time.Sleep(time.Second)
+			if now := slices.Concat(a.has(), b.has()); !slices.Equal(now, before) {
+				t.Fatalf("%v, want %v", now, before)
+			}
+		}
+		b.cut.Store(true)
+		await(t, 10*duration, map[*exporter]int{a: 2})
+	})
+}
+
 // TestLeasesAreWrittenByExportersNotByTasks: what a task costs is a write a minute.
 func TestLeasesAreWrittenByExportersNotByTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
