@@ -67,6 +67,9 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 			js, ctx := s.admin()
 			noError(t, must(js.Stream(ctx, running.options.Stream)).Purge(ctx, test.purge...))
 			mark := running.stream.place.text()
+			if err := opened(mark); len(test.purge) == 0 && !errors.As(err, &lost) {
+				t.Fatalf("emptied: got %v", err)
+			}
 			if options.KV == "" { // which is looked at before each write
 				mark = write(t, running, messages(100, 1))
 			}
@@ -95,7 +98,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 func TestI4WhatALimitTookIsNotLost(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	info := func(change func(*jetstream.StreamInfo)) *jetstream.StreamInfo {
-		i := &jetstream.StreamInfo{TimeStamp: at.Add(time.Minute), State: jetstream.StreamState{Msgs: 10, FirstSeq: 91, LastSeq: 100, NumSubjects: 7}}
+		i := &jetstream.StreamInfo{TimeStamp: at.Add(time.Minute), State: jetstream.StreamState{Msgs: 10, FirstSeq: 91, LastSeq: 100, LastTime: at, NumSubjects: 7}}
 		change(i)
 		return i
 	}
@@ -105,6 +108,10 @@ func TestI4WhatALimitTookIsNotLost(t *testing.T) {
 		lost   bool
 	}{
 		"no limit":               {func(*jetstream.StreamInfo) {}, true},
+		"emptied":                {func(i *jetstream.StreamInfo) { i.State.Msgs, i.State.FirstSeq = 0, 101 }, true},
+		"emptied, of a size":     {func(i *jetstream.StreamInfo) { i.State.Msgs, i.State.FirstSeq, i.Config.MaxBytes = 0, 101, 10 }, true},
+		"emptied, younger":       {func(i *jetstream.StreamInfo) { i.State.Msgs, i.State.FirstSeq, i.Config.MaxAge = 0, 101, time.Hour }, true},
+		"emptied by age":         {func(i *jetstream.StreamInfo) { i.State.Msgs, i.State.FirstSeq, i.Config.MaxAge = 0, 101, time.Minute }, false},
 		"age":                    {func(i *jetstream.StreamInfo) { i.Config.MaxAge = time.Minute }, false},
 		"younger":                {func(i *jetstream.StreamInfo) { i.Config.MaxAge = time.Hour }, true},
 		"number":                 {func(i *jetstream.StreamInfo) { i.Config.MaxMsgs = 10 }, false},

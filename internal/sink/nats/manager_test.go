@@ -1,11 +1,8 @@
 package nats
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
@@ -71,60 +68,6 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	write(t, first, again)
 	write(t, second, again[:1])
 	wantIDs(t, openAt(t, newSink(t, others), atFirst), idsOf(again[:1]))
-}
-
-// TestI4PurgedStreamIsLost, unless a limit can have taken what is missing.
-func TestI4PurgedStreamIsLost(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		change func(*Options)
-		keep   jetstream.StreamPurgeOpt
-		lost   bool
-	}{
-		{"no limits", nil, nil, true},
-		{"no limits, some kept", nil, jetstream.WithPurgeSequence(5), true},
-		{"no limits, the mark kept", nil, jetstream.WithPurgeSequence(4), true},
-		{"bytes", func(o *Options) { o.MaxBytes = 1 << 20 }, nil, true},
-		{"bytes, some kept", func(o *Options) { o.MaxBytes = 1 << 20 }, jetstream.WithPurgeSequence(5), false},
-		{"young", func(o *Options) { o.MaxAge = time.Hour }, nil, true},
-		{"old", func(o *Options) { o.MaxAge = time.Second }, nil, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t)
-			options := s.options()
-			if test.change != nil {
-				test.change(&options)
-			}
-			first := openSink(t, options)
-			maker := newMaker()
-			mark := write(t, first, maker.Batch(4))
-			write(t, first, maker.Batch(4))
-			js, ctx := s.admin()
-			stream := must(js.Stream(ctx, testStream))
-			if options.MaxAge == time.Second {
-				for must(stream.Info(ctx)).State.Msgs > 0 && ctx.Err() == nil {
-					sink.Pause(ctx, 50*time.Millisecond, nil)
-				}
-			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
-				t.Fatal(err)
-			}
-			var lost *sink.LostError
-			_, err := sinktest.Open(within(t), newSink(t, options), mark)
-			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
-				t.Fatalf("got %v, want lost: %t", err, test.lost)
-			}
-			if test.lost && !strings.HasPrefix(lost.Have, "less than it held, since it was purged: ") {
-				t.Fatalf("got %+v", lost)
-			}
-		})
-	}
-}
-
-func keep(option jetstream.StreamPurgeOpt) []jetstream.StreamPurgeOpt {
-	if option == nil {
-		return nil
-	}
-	return []jetstream.StreamPurgeOpt{option}
 }
 
 // TestI4StreamThatBeginsLaterIsNotLost: before its first message it looks as if it was purged.

@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // mark is a place in a stream. The time of its making tells a stream from another one that has its name later.
@@ -326,38 +325,25 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// envelope is a message as it is sent, made again for each one in the same memory: the outbox has copied all of it but
-// the value when it returns.
-type envelope struct{ conn.Message }
-
-// fill makes it the message, but for what says where it belongs.
-func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
-	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
-	e.Headers = append(e.Headers[:0], m.Headers...)
-	e.set(sink.HeaderID, m.ID)
-	e.set(sink.HeaderOp, m.Op)
-	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
-	if s.deletes(m) {
-		e.set(headerOperation, operationDelete)
-		e.Value = nil
+// outgoing is the message as it is sent, but for what says where it belongs. The library writes spaces for line breaks,
+// after which another header would begin.
+func (s *knownStream) outgoing(m *sink.Message, reply string) *natsgo.Msg {
+	out := &natsgo.Msg{Subject: m.Destination, Reply: reply, Data: m.Value, Header: natsgo.Header{}}
+	for _, h := range m.Headers {
+		out.Header.Add(h.Name, h.Value)
 	}
+	out.Header.Add(sink.HeaderID, m.ID)
+	out.Header.Add(sink.HeaderOp, m.Op)
+	out.Header.Add(sink.HeaderResourceVersion, m.ResourceVersion)
+	if s.deletes(m) {
+		out.Header.Add(headerOperation, operationDelete)
+		out.Data = nil
+	}
+	return out
 }
 
 // expect makes the server refuse the message unless the stream ends at the sequence.
-func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
-
-func (e *envelope) set(name, value string) {
-	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})
-}
-
-// oneLine is the value with spaces instead of line breaks, after which another header would begin. The client library
-// does the same.
-func oneLine(value string) string {
-	if strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 {
-		return value
-	}
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(textproto.TrimString(value))
-}
+func expect(m *natsgo.Msg, seq uint64) { m.Header.Set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 // messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
 // repetition, on whatever subject and by whomever.

@@ -76,7 +76,6 @@ func (p *publisher) attempt(ctx context.Context) error {
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
 	p.sent, p.bytes = p.acked, 0
-	p.conn.ResetOutbox()
 	if p.stream.batches && !p.options.Single && !p.stream.shared && len(p.batch)-p.start > 1 { // one message needs none
 		return p.sendFast(ctx)
 	}

@@ -31,10 +31,9 @@ import (
 // run ends (I10).
 type publisher struct {
 	*Sink
-	batch    []sink.Message
-	envelope envelope
-	acked    int  // the messages before it are stored
-	unsure   bool // something may be stored that was not acknowledged
+	batch  []sink.Message
+	acked  int  // the messages before it are stored
+	unsure bool // something may be stored that was not acknowledged
 
 	// Of one attempt:
 	start  int    // the messages before it were stored already
@@ -52,9 +51,9 @@ func (p *publisher) fits(i int) bool {
 	return i == p.acked || i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
 }
 
-// post hands message i, which is in the envelope, to the outbox.
-func (p *publisher) post(i int) error {
-	if err := p.conn.Outbox.Post(&p.envelope.Message); err != nil {
+// post sends message i.
+func (p *publisher) post(i int, m *natsgo.Msg) error {
+	if err := p.conn.NC.PublishMsg(m); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	p.bytes += p.batch[i].Size()
@@ -62,11 +61,8 @@ func (p *publisher) post(i int) error {
 	return nil
 }
 
-// receive sends what is in the outbox, waits so long for a reply, and takes those that came with it.
+// receive waits so long for a reply, and takes those that came with it.
 func (p *publisher) receive(ctx context.Context, within time.Duration, take func(*natsgo.Msg) error) error {
-	if err := p.conn.Outbox.Flush(); err != nil {
-		return err
-	}
 	m, err := p.conn.Next(ctx, p.during, within)
 	for err == nil {
 		if err = take(m); err != nil {
@@ -175,17 +171,17 @@ func (o *orderedWindow) publish(i int) error {
 	_, reply := o.conn.Ask()
 	o.asked = append(o.asked, i)
 	o.last[o.batch[i].Object()] = i
-	o.envelope.fill(&o.stream, &o.batch[i], reply)
+	out := o.stream.outgoing(&o.batch[i], reply)
 	if o.stream.shared {
 		id := messageID(o.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
 		if earlier := o.earlier[i]; earlier > 0 {
 			id += tellingAgain + strconv.FormatUint(earlier, 10)
 		}
-		o.envelope.set(headerMessageID, id)
+		out.Header.Set(headerMessageID, id)
 	} else {
-		o.envelope.expect(o.expected(i))
+		expect(out, o.expected(i))
 	}
-	return o.post(i)
+	return o.post(i, out)
 }
 
 func (o *orderedWindow) take(m *natsgo.Msg) error {
@@ -289,9 +285,9 @@ func (f *fastBatch) publish(i int) error {
 	case len(f.batch) - 1:
 		op = opCommit
 	}
-	f.envelope.fill(&f.stream, &f.batch[i], f.reply(i-f.start+1, op))
-	f.envelope.expect(f.expected(i))
-	return f.post(i)
+	out := f.stream.outgoing(&f.batch[i], f.reply(i-f.start+1, op))
+	expect(out, f.expected(i))
+	return f.post(i, out)
 }
 
 // reply is the subject that carries a message's place in the batch.

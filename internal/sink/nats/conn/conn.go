@@ -58,13 +58,11 @@ type Conn struct {
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed sink.Bell        // the connection came, went or ended since the last look
-	Outbox  Outbox
 	Timing
 
 	servers string        // for error texts
 	closed  chan struct{} // the library is done with it
 	timer   *time.Timer
-	dialer  *dialer
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
 
 	// life ends when nothing more can come of this connection, for the reason that is its cause. Its sockets end
@@ -88,14 +86,12 @@ func Dial(ctx context.Context, options *Options) (*Conn, error) {
 		c.API = "$JS." + options.Domain + ".API."
 	}
 	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.dialer = &dialer{life: c.life, timeout: c.Dial}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	var err error
 	if c.NC, err = natsgo.Connect(options.URL, c.options(options)...); err != nil {
 		err = ConnectError(c.servers, err)
 	} else {
 		c.Inbox = c.NC.NewInbox() + "."
-		c.ResetOutbox()
 		_, err = c.NC.ChanSubscribe(c.Inbox+">", c.Replies)
 	}
 	if !stop() {
@@ -145,13 +141,15 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 	options := []natsgo.Option{
 		natsgo.Name(o.Name),
 		natsgo.Timeout(o.Timing.Dial),
-		natsgo.SetCustomDialer(c.dialer),
+		natsgo.SetCustomDialer(&dialer{life: c.life, timeout: o.Timing.Dial}),
 		natsgo.SkipHostLookup(), // the dialer does it, and ends with its context
 		natsgo.MaxReconnects(-1),
 		natsgo.CustomReconnectDelay(reconnectDelay),
 		natsgo.ReconnectBufSize(-1), // messages of an outage must not be sent after it
 		natsgo.PingInterval(o.Timing.Ping),
 		natsgo.FlusherTimeout(o.Timing.Flush),
+		natsgo.ReconnectOnFlusherError(),
+		natsgo.WriteBufferSize(writeBuffer),
 		natsgo.SkipSubjectValidation(), // who writes does it
 		natsgo.CustomInboxPrefix(Inboxes),
 		// What follows is called by a goroutine of the library.
@@ -176,23 +174,6 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		}),
 	}
 	return slices.Concat(options, o.Login.Options(), o.Extra)
-}
-
-// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
-// While the library connects it says so, and a socket that it has given up takes nothing any more.
-func (c *Conn) plain() *socket {
-	m := c.dialer.last.Load()
-	if m == nil || !c.NC.IsConnected() || !c.NC.HeadersSupported() || !m.plain.Load() {
-		return nil
-	}
-	return m
-}
-
-// ResetOutbox makes the outbox one for the connection as it is now. What was not sent is forgotten.
-func (c *Conn) ResetOutbox() {
-	o := &c.Outbox
-	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
-	o.clear()
 }
 
 // reconnectDelay is quick at first, since most interruptions are the end of one server of several.
@@ -414,4 +395,34 @@ func NoResponders(m *natsgo.Msg) bool { return len(m.Data) == 0 && m.Header.Get(
 func (c *Conn) NumberOf(m *natsgo.Msg) (uint64, bool) {
 	number, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, c.Inbox), 10, 64)
 	return number, err == nil
+}
+
+// writeBuffer is how many bytes are sent with one system call, or a message more.
+const writeBuffer = 256 << 10
+
+// dialer makes sockets that end with life. Without it, a socket whose other end takes nothing would keep the library,
+// and with it Write and Close, for as long as it has patience.
+type dialer struct {
+	life    context.Context
+	timeout time.Duration
+}
+
+// Dial is what the client library calls.
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	plain := net.Dialer{Timeout: d.timeout}
+	raw, err := plain.DialContext(d.life, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &socket{raw, context.AfterFunc(d.life, func() { _ = raw.Close() })}, nil
+}
+
+type socket struct {
+	net.Conn
+	stop func() bool
+}
+
+func (s *socket) Close() error {
+	s.stop()
+	return s.Conn.Close()
 }

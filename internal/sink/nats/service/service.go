@@ -174,7 +174,7 @@ func (s *Service) answer(ctx context.Context, c *conn.Conn) error {
 		case q := <-s.questions:
 			s.reply(ctx, c, &q)
 		case <-c.Changed:
-			if c.NC.IsConnected() {
+			if c.NC.IsConnected() && c.Settle(ctx) == nil { // and the server has the subscriptions
 				s.options.Serving()
 			} else if c.Over() == nil {
 				s.options.Failed(errLost)
