@@ -143,14 +143,14 @@ func (w *movedWorld) begin() {
 	}
 	of := w.tasks[t.task]
 	of.logOf, t.state = t.number, of.log.clone()
-	for n := range w.tasks {
-		if n != t.task {
-			t.unread = append(t.unread, n)
-		}
-	}
-	slices.Sort(t.unread)
+	t.unread = w.besides(t.task)
 	w.Shuffle(len(t.unread), func(i, j int) { t.unread[i], t.unread[j] = t.unread[j], t.unread[i] })
 	w.terms = append(w.terms, t)
+}
+
+// besides are the other tasks.
+func (w *movedWorld) besides(task int) []int {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.tasks)), func(n int) bool { return n == task })
 }
 
 // save writes the log, false where the term is over.
@@ -206,14 +206,9 @@ func (w *movedWorld) step(t *movedTerm) {
 			return
 		}
 		if w.IntN(8) == 0 { // it looks again, for what it waits for
-			again := &movedTerm{number: t.number, task: t.task, tasks: t.tasks, state: t.state, others: map[int]held{}, phase: reading}
-			for n := range w.tasks {
-				if n != t.task {
-					again.unread = append(again.unread, n)
-				}
+			*t = movedTerm{
+				number: t.number, task: t.task, tasks: t.tasks, state: t.state, others: map[int]held{}, phase: reading, unread: w.besides(t.task),
 			}
-			slices.Sort(again.unread)
-			*t = *again
 			return
 		}
 		for _, resource := range slices.Sorted(maps.Keys(t.state.at)) {
@@ -314,10 +309,8 @@ func (w *movedWorld) finish() {
 		*t = movedTerm{number: t.number, task: n, tasks: w.now, others: map[int]held{}, phase: taking}
 		of := w.tasks[n]
 		of.logOf, t.state = t.number, of.log.clone()
-		for other := range w.tasks {
-			if other != n {
-				t.others[other] = w.tasks[other].log.clone()
-			}
+		for _, other := range w.besides(n) {
+			t.others[other] = w.tasks[other].log.clone()
 		}
 		for t.phase != following {
 			w.step(t)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // client is the leases of an API server.
@@ -25,11 +27,6 @@ type client struct {
 
 // longestRequest is how long a request may take of somebody who only asks.
 const longestRequest = 30 * time.Second
-
-// ofLength is how long a request of a member may take whose Lease lasts so long. It is what client-go's leaderelection
-// allows with its defaults, a third. A busy API server may need most of that, and each request that is given up costs it
-// another TLS handshake.
-func ofLength(lease time.Duration) time.Duration { return lease / tries }
 
 // newClient returns one whose requests may take so long each.
 func newClient(config *rest.Config, place Place, each time.Duration) (*client, error) {
@@ -153,26 +150,9 @@ func (t *trouble) lasts(err error, patience time.Duration) (tell bool) {
 	return tell
 }
 
-// bell, buffered 1, says that the next turn is now.
-type bell chan struct{}
-
-func (b bell) ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
-
-// again takes turns until ctx ends: the next one when the last one says, or now.
-func (b bell) again(ctx context.Context, turn func(context.Context) (pause time.Duration)) {
-	for ctx.Err() == nil {
-		pause := time.NewTimer(turn(ctx))
-		select {
-		case <-pause.C:
-		case <-b:
-		case <-ctx.Done():
-		}
-		pause.Stop()
+// again takes turns until ctx ends: the next one when the last one says, or when the bell rings.
+func again(ctx context.Context, now sink.Bell, turn func(context.Context) (pause time.Duration)) {
+	for ctx.Err() == nil && sink.Pause(ctx, turn(ctx), now) {
 	}
 }
 

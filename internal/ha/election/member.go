@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
@@ -35,7 +37,7 @@ func (m *Member) ask(question string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.question, m.answered = question, ""
-	m.due.ring()
+	m.due.Ring()
 }
 
 // await waits until that is so, which is looked at under mu.
@@ -103,7 +105,7 @@ type Options struct {
 // Member is one of those who would lead. Its methods may be called from any goroutine.
 type Member struct {
 	options Options
-	due     bell // the next turn is now, and the API server answers it
+	due     sink.Bell // the next turn is now, and the API server answers it
 
 	// Of Run's goroutine.
 	lease *coordinationv1.Lease // as the API server had it last; nil is not known
@@ -149,6 +151,11 @@ const (
 	tries    = 3 // requests that take all of their time
 )
 
+// ofLength is how long a request of a member may take whose Lease lasts so long: a third, as with the defaults of
+// client-go's leaderelection. A busy API server may need most of that, and each request that is given up costs it
+// another TLS handshake.
+func ofLength(lease time.Duration) time.Duration { return lease / tries }
+
 // retry is the least time between two questions of a member that does not hold the Lease, and 1+jitter of it the most.
 const (
 	retry  = 250 * time.Millisecond
@@ -164,7 +171,7 @@ func New(o Options) (*Member, error) {
 		}
 		o.leases = c
 	}
-	return &Member{options: o, due: make(bell, 1), changed: make(chan struct{})}, nil
+	return &Member{options: o, due: sink.NewBell(), changed: make(chan struct{})}, nil
 }
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
@@ -172,7 +179,7 @@ func (m *Member) Run(ctx context.Context) {
 	if m.options.Placer != nil {
 		defer m.options.Placer(m)()
 	}
-	m.due.again(ctx, m.turn)
+	again(ctx, m.due, m.turn)
 	m.release(ctx)
 }
 
@@ -216,7 +223,7 @@ func (m *Member) place(by placed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.placed = by
-	m.due.ring()
+	m.due.Ring()
 }
 
 // rests says whether the member does not want to lead for now.
@@ -359,10 +366,7 @@ func (m *Member) release(ctx context.Context) {
 			return
 		case apierrors.IsConflict(err):
 		case bounded.Err() == nil && !apierrors.IsForbidden(err):
-			select {
-			case <-time.After(retry):
-			case <-bounded.Done():
-			}
+			sink.Pause(bounded, retry, nil)
 		default:
 			m.options.Logger.Warn("the Lease could not be released; another member takes over when it has run out", "lease", m.options.Place.String(), "error", err)
 			return
@@ -375,7 +379,7 @@ func (m *Member) Resign(wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rest = time.Now().Add(wait)
-	m.due.ring()
+	m.due.Ring()
 }
 
 // Lead waits until the API server says that this member holds the Lease, and returns a context that ends when it names
@@ -385,7 +389,7 @@ func (m *Member) Resign(wait time.Duration) {
 func (m *Member) Lead(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
 	m.mu.Lock()
 	before := m.asked
-	m.due.ring()
+	m.due.Ring()
 	m.mu.Unlock()
 	var cancel context.CancelCauseFunc
 	var refused error
@@ -410,7 +414,7 @@ func (m *Member) over(cancel context.CancelCauseFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.term = nil
-	m.due.ring()
+	m.due.Ring()
 }
 
 // Standing is who holds the Lease, as the API server said last, "" for nobody, and since when, by the holder's clock,
@@ -496,10 +500,7 @@ func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
 				return holder, true
 			}
 		}
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-		}
+		sink.Pause(ctx, retry, nil)
 	}
 	return "", false
 }

@@ -17,6 +17,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Candidate is an exporter that is alive.
@@ -86,7 +88,7 @@ type PlacementOptions struct {
 // called from any goroutine.
 type Placement struct {
 	options PlacementOptions
-	due     bell // look now
+	due     sink.Bell // look now
 
 	mu      sync.Mutex // guards the following
 	members map[string]*Member
@@ -113,7 +115,7 @@ func NewPlacement(o PlacementOptions) (*Placement, error) {
 		}
 		o.leases = c
 	}
-	return &Placement{options: o, due: make(bell, 1), members: map[string]*Member{}, seen: map[string]sighting{}}, nil
+	return &Placement{options: o, due: sink.NewBell(), members: map[string]*Member{}, seen: map[string]sighting{}}, nil
 }
 
 // SetTasks says which tasks there are, by the names of their Leases.
@@ -121,7 +123,7 @@ func (p *Placement) SetTasks(names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tasks = slices.Sorted(slices.Values(names))
-	p.due.ring()
+	p.due.Ring()
 }
 
 // Join has the Member placed, until leave. It is a Placer.
@@ -129,18 +131,18 @@ func (p *Placement) Join(m *Member) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.members[m.options.Place.Name] = m
-	p.due.ring()
+	p.due.Ring()
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.members, m.options.Place.Name)
-		p.due.ring()
+		p.due.Ring()
 	}
 }
 
 // Run looks again and again until ctx ends. Then the exporter says that it is gone.
 func (p *Placement) Run(ctx context.Context) {
-	p.due.again(ctx, p.look)
+	again(ctx, p.due, p.look)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*ofLength(p.options.Duration))
 	defer cancel()
 	if err := p.sign(bounded, all, time.Second); err != nil { // it stays for a while: a task's Lease may still name it

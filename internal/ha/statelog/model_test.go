@@ -233,15 +233,12 @@ func (w *world) beginWith(claimed *Claimed) error {
 	}
 	l, err := New(Options{
 		Place: place, Claimed: claimed, Of: Identity{Cluster: "c", Instance: "i"}, Store: w, Queue: w.queue, Files: w.names, File: w.file,
-		Failed: func(error) {}, Written: func() { w.known = max(w.known, w.taken) },
+		Grain: Grain{Part: 60, Page: 80, Since: 500}, Failed: func(error) {}, Written: func() { w.known = max(w.known, w.taken) },
 	})
 	if err != nil {
 		return err
 	}
 	w.session, err = l.begin(context.Background())
-	if err == nil {
-		w.session.grain = Grain{Part: 60, Page: 80, Since: 500}
-	}
 	return err
 }
 

@@ -3,11 +3,14 @@ package statelog
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -114,6 +117,36 @@ func parsePart(value []byte) (p part, err error) {
 		return p, errForm
 	}
 	return p, nil
+}
+
+// id names the part, as logs of the broker show it.
+func (p *part) id() string {
+	return fmt.Sprintf("%s/%d/%d", hex.EncodeToString(p.chain[:]), p.unit, p.number)
+}
+
+// unit is what is written at once.
+type unit struct {
+	changes checkpoint.Changes
+	flags   byte
+	saved   time.Time
+}
+
+// maxUnit is more bytes than the changes of a unit have: what waits, a page, and the largest row or file.
+const maxUnit = 64 << 20
+
+// errUnit says that the parts of a unit do not make one.
+var errUnit = errors.New("a unit of the log of the state is damaged")
+
+// join makes the unit's changes of its contents.
+func join(contents []byte) (checkpoint.Changes, error) {
+	if size, err := s2.DecodedLen(contents); err != nil || size > maxUnit {
+		return nil, errUnit
+	}
+	raw, err := s2.Decode(nil, contents)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnit, err)
+	}
+	return raw, nil
 }
 
 // Survey finds, in what the log holds from its beginning on, the units that make the newest state. It is pure, and

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -95,8 +97,8 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	}
 	l.claimed = true
 	seen := claimed.seen
-	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen), claim: claimed.claim}
-	s.grain = l.Grain
+	s := &session{Log: l, chain: newChain(), seen: seen, claim: claimed.claim}
+	s.release()
 	if end, ok := seen.end(); ok && l.logged != nil && bytes.Equal(l.logged, end) {
 		s.chain, s.unit, s.whole = seen.now.chain, seen.now.next, true
 		l.Queue.logged()
@@ -107,11 +109,64 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 // session writes the log from when it was opened until it fails.
 type session struct {
 	*Log
-	*writer
 	claim   part     // the newest, as it was written
 	whole   bool     // a reader of the chain finds a whole segment
 	segment *segment // under way; nil is none
 	last    bool     // nothing changes any more, and what is left is written
+
+	chain chain
+	unit  uint64   // the next one
+	seen  *Survey  // of the log, with what this session has written
+	free  []uint32 // slots that nobody needs, oldest first
+}
+
+// isDue says whether another segment is to begin: what came since the last one is as large as its pages.
+func (s *session) isDue() bool { return s.seen.now.since > max(s.seen.now.segment, s.Grain.Since) }
+
+// cut makes the parts of the unit. Where it completes a segment, what is before that is not needed any more once they
+// are in the log: nothing is cut before.
+func (s *session) cut(u *unit) []part {
+	contents := s2.Encode(nil, u.changes)
+	parts := make([]part, (len(contents)+s.Grain.Part-1)/s.Grain.Part)
+	for i := range parts {
+		size := min(s.Grain.Part, len(contents))
+		parts[i] = part{
+			of: s.Of, chain: s.chain, unit: s.unit, number: i, parts: len(parts), flags: u.flags, slot: s.take(), saved: u.saved,
+			contents: contents[:size],
+		}
+		contents = contents[size:]
+		s.seen.add(&parts[i])
+	}
+	s.unit++
+	if u.flags&closes != 0 {
+		s.release()
+	}
+	return parts
+}
+
+// take is a slot that nobody needs.
+func (s *session) take() (slot uint32) {
+	if len(s.free) == 0 {
+		return s.seen.slots
+	}
+	slot, s.free = s.free[0], s.free[1:]
+	return slot
+}
+
+// release frees the slots of parts that no reader needs.
+func (s *session) release() {
+	used := map[uint32]bool{}
+	for _, slot := range s.free {
+		used[slot] = true
+	}
+	for _, l := range s.seen.found().live {
+		used[l.slot] = true
+	}
+	for slot := range s.seen.slots {
+		if !used[slot] {
+			s.free = append(s.free, slot)
+		}
+	}
 }
 
 // segment is how far the pages of one are.
@@ -237,7 +292,7 @@ func (s *session) next() (u *unit, err error) {
 
 // nextRows is a unit with a page of rows. The page is as of after the changes.
 func (s *session) nextRows() (u *unit, lost bool, err error) {
-	page, next, err := s.Store.Page(s.segment.from, s.grain.Page, func() bool {
+	page, next, err := s.Store.Page(s.segment.from, s.Grain.Page, func() bool {
 		u, lost = s.Queue.take(!s.segment.began && !s.whole)
 		return !lost
 	})
@@ -263,7 +318,7 @@ func (s *session) nextFiles() (u *unit, lost bool, err error) {
 		g.listed = true
 		files = files.Clear(checkpoint.FileRange())
 	}
-	for len(g.names) > 0 && len(files) < s.grain.Page {
+	for len(g.names) > 0 && len(files) < s.Grain.Page {
 		content, err := s.File(g.names[0])
 		if err != nil {
 			return nil, false, err
@@ -327,6 +382,13 @@ func (l *Log) Prove(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("prove that this exporter still leads: %v", err)
+}
+
+// Grain is how finely the log is cut, in bytes.
+type Grain struct {
+	Part  int // of a unit in one message: below the limits that brokers have by default
+	Page  int // of the rows of a page, about
+	Since int // of changes below which no segment begins
 }
 
 // Options are what a Log is made of.
