@@ -104,7 +104,9 @@ func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
 }
 
 // load reads the file, puts the flags over it, and checks the result.
-func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
+func (f *flags) load() (*config.Config, error) { return f.loadWith(func(*config.Config) {}) }
+
+func (f *flags) loadWith(adjust func(*config.Config)) (*config.Config, error) {
 	cfg := new(config.Config)
 	if f.file != "" {
 		var err error
@@ -177,7 +179,7 @@ func (f *flags) reach(of config.ClusterOf, sharesLeases bool) {
 // loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the
 // command line that the API server does not serve is a mistake.
 func (f *flags) loadChosen(sinks []string) (*config.Config, error) {
-	cfg, err := f.load(func(*config.Config) {})
+	cfg, err := f.load()
 	if err != nil {
 		return nil, err
 	}

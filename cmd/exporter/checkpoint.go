@@ -29,7 +29,7 @@ func newCheckpointCommand() *cobra.Command {
 
 func newShowCommand(dir *string) *cobra.Command {
 	var output string
-	var l logged
+	f, fromLog := new(flags), false
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Print positions, inventory sizes and marks",
@@ -51,7 +51,7 @@ With --log it shows the state that the log of the state holds, which the configu
   exporter checkpoint show --log -f config.yaml`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state, err := l.read(cmd, *dir)
+			state, err := f.readState(cmd, *dir, fromLog)
 			if err != nil {
 				return err
 			}
@@ -66,8 +66,8 @@ With --log it shows the state that the log of the state holds, which the configu
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
-	cmd.Flags().BoolVar(&l.log, "log", false, "show what the log of the state holds; needs -f")
-	l.register(cmd)
+	cmd.Flags().BoolVar(&fromLog, "log", false, "show what the log of the state holds; needs -f")
+	f.registerLog(cmd)
 	return cmd
 }
 
@@ -129,46 +129,41 @@ func newResetCommand(dir *string) *cobra.Command {
 	return cmd
 }
 
-// logged says which log of the state is meant.
-type logged struct {
-	flags
-	log bool
+// registerLog registers the flags that say which log of the state is meant.
+func (f *flags) registerLog(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.file, "config", "f", "", "configuration file (YAML) with state.log")
+	f.registerAccess(cmd.Flags(), "kubeconfig file, for the cluster's name")
 }
 
-func (l *logged) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&l.file, "config", "f", "", "configuration file (YAML) with state.log")
-	l.registerAccess(cmd.Flags(), "kubeconfig file, for the cluster's name")
-}
-
-// configured is the configuration, in which the directory of the command line wins.
-func (l *logged) configured(cmd *cobra.Command) (*config.Config, error) {
-	if l.file == "" {
+// loadLog is the configuration, in which the directory of the command line wins.
+func (f *flags) loadLog(cmd *cobra.Command) (*config.Config, error) {
+	if f.file == "" {
 		return nil, usage.Errorf("-f is missing: give the configuration file that has state.log")
 	}
 	if flag := cmd.Flags().Lookup("state-dir"); flag != nil && flag.Changed {
-		l.config.StateDir = flag.Value.String()
+		f.config.StateDir = flag.Value.String()
 	}
-	return l.load(func(*config.Config) {})
+	return f.load()
 }
 
-// read reads the state in the directory, or that of the log.
-func (l *logged) read(cmd *cobra.Command, dir string) (*task.LoggedState, error) {
-	if !l.log && l.file == "" {
-		state, _, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
-		return &task.LoggedState{State: state}, saved.Explain(err)
-	}
-	if !l.log {
+// readState reads the state in the directory, or that of the log.
+func (f *flags) readState(cmd *cobra.Command, dir string, fromLog bool) (*task.LoggedState, error) {
+	switch {
+	case fromLog:
+		cfg, err := f.loadLog(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return task.ReadLog(cmd.Context(), f.access, cfg)
+	case f.file != "":
 		return nil, usage.Errorf("-f is for --log: a state is found with --state-dir")
 	}
-	cfg, err := l.configured(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return task.ReadLog(cmd.Context(), l.access, cfg)
+	state, _, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
+	return &task.LoggedState{State: state}, saved.Explain(err)
 }
 
 func newRestoreCommand() *cobra.Command {
-	var l logged
+	f := new(flags)
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Fill an empty state directory from the log of the state",
@@ -179,18 +174,18 @@ writes the log: that happens when an exporter starts with the directory.`,
 		Example: "  exporter checkpoint restore -f config.yaml --state-dir ./state",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := l.configured(cmd)
+			cfg, err := f.loadLog(cmd)
 			if err != nil {
 				return err
 			}
-			from, err := task.Restore(cmd.Context(), l.access, cfg)
+			from, err := task.Restore(cmd.Context(), f.access, cfg)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "the state in %s is that of %s, saved %s\n", cfg.State.Dir, from.Place, from.Saved.Format(time.RFC3339))
 			}
 			return err
 		},
 	}
-	l.register(cmd)
+	f.registerLog(cmd)
 	return cmd
 }
 

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/app/check"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
@@ -72,7 +69,7 @@ only something else is wrong, such as a broker that does not answer.`,
   exporter check -f config.yaml -o json | jq -r '.findings[] | select(.result == "problem") | .text'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.load(func(*config.Config) {})
+			cfg, err := f.load()
 			if err != nil {
 				return err
 			}
@@ -81,43 +78,6 @@ only something else is wrong, such as a broker that does not answer.`,
 	}
 	f.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, or json: one document with every finding")
-	return cmd
-}
-
-// devResources are watched where nothing else is asked for: what a person changes, and nothing that ticks by itself.
-const devResources = "namespaces,pods,services,configmaps,deployments.apps,replicasets.apps,jobs.batch"
-
-func newDevCommand() *cobra.Command {
-	f := new(flags)
-	var natsAddress string
-	cmd := &cobra.Command{
-		Use:   "dev",
-		Short: "Stream into an embedded JetStream and print each change as it comes back out",
-		Long: `dev runs the whole line on one machine: it starts a NATS server with JetStream, streams the changes into it, and
-prints each one as it comes back out of the stream. Any NATS client can subscribe beside it.`,
-		Example: `  exporter dev
-  exporter dev --resources pods,events --state-dir ./state
-  nats subscribe 'k8s.>' --server nats://127.0.0.1:4222`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Dev(cmd.Context(), app.DevOptions{
-				Access: f.access, StateDir: f.config.StateDir, Address: natsAddress, Out: stdout(cmd), ErrOut: stderr(cmd), StopTimeout: stopTimeout,
-				Configure: func(dir string, embedded config.Sink) (*config.Config, error) {
-					f.config.StateDir = filepath.Join(dir, "state")
-					if f.file == "" && len(f.config.Resources) == 0 {
-						f.config.Resources = []string{devResources}
-					}
-					f.config.Listen = cmp.Or(f.config.Listen, "127.0.0.1:0")
-					return f.load(func(cfg *config.Config) {
-						cfg.Sinks = append([]config.Sink{embedded}, cfg.Sinks...)
-						cfg.Default()
-					})
-				},
-			})
-		},
-	}
-	f.register(cmd)
-	cmd.Flags().StringVar(&natsAddress, "nats-listen", "127.0.0.1:4222", "address of the embedded NATS server")
 	return cmd
 }
 
@@ -136,15 +96,15 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
   exporter run --resources configmaps --sink - --state-dir ./state | jq .type`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.load(func(*config.Config) {})
+			cfg, err := f.load()
 			if err != nil {
 				return err
 			}
 			hangups, ignore := notifyHangups()
 			defer ignore()
 			return app.Run(cmd.Context(), app.RunOptions{
-				Access: f.access, Config: cfg, Reload: func() (*config.Config, error) { return f.load(func(*config.Config) {}) }, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
-				AcceptNewKeys: acceptNewKeys,
+				Access: f.access, Config: cfg, Reload: f.load, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups,
+				StopTimeout: stopTimeout, AcceptNewKeys: acceptNewKeys,
 			})
 		},
 	}

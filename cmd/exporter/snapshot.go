@@ -70,7 +70,7 @@ func (s *snapshotCommand) register(cmd *cobra.Command) {
 	set.StringVarP(&s.request.Namespace, "namespace", "n", "", "only objects of this namespace (default: all)")
 	set.StringVarP(&s.request.Selector, "selector", "l", "", "only objects with these labels, as kubectl takes them: app=web (default: all)")
 	set.StringVar(&s.request.Name, "name", "", "only objects of this name (default: all)")
-	set.BoolVar(&s.wait, "wait", false, "wait until every sink has the whole snapshot, show how far it is, and print the result")
+	set.BoolVar(&s.wait, "wait", false, "wait until every sink has the whole snapshot, and print the result")
 	set.BoolVar(&s.list, "list", false, "show the snapshots that are owed, and ask for none")
 	s.steer = map[string]*[]string{}
 	for do, usage := range map[string]string{
@@ -136,8 +136,7 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 	if !s.wait {
 		return nil
 	}
-	waiting := console.Waiting{Out: errOut}
-	found, err := client.Wait(ctx, snapshot, waiting.Show)
+	found, err := client.Wait(ctx, snapshot)
 	switch _, stopped := errors.AsType[*control.StoppedError](err); {
 	case ctx.Err() != nil:
 		return errors.New("wait for the snapshot: stopped: it goes on without this command")

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app/task"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
@@ -28,7 +27,7 @@ NOTE      why nobody does it, or why nobody may`,
   exporter tasks -f config.yaml -o json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.load(func(*config.Config) {})
+			cfg, err := f.load()
 			if err != nil {
 				return err
 			}

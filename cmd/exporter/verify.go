@@ -3,26 +3,33 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app/verification"
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
+	"github.com/kubecdc/kubecdc/internal/observe/verify"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // verifier is what the flags of exporter verify say.
 type verifier struct {
 	flags
 	target
-	resources []string
-	sinks     []string
+	resources []string // as --resources names them; none is all
+	sinks     []string // none is all
 	output    string
-	timeout   time.Duration
+	timeout   time.Duration // how long to wait until differences are proven
 	offline   bool
+
+	cfg *config.Config
 }
 
 func newVerifyCommand() *cobra.Command {
@@ -50,11 +57,16 @@ The exit code is 0 where all is equal, 1 where something differs, and 2 where th
   exporter verify --resources pods --sink kafka://localhost:9092 --state-dir ./state`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := v.run(cmd.Context(), cmd)
-			if err == nil || errors.As(err, new(*verification.DiffersError)) {
-				return err
+			differences, err := v.run(cmd)
+			switch {
+			case err != nil:
+				return usage.Wrap(err) // exit code 2: nothing was found out
+			case differences == 1:
+				return errors.New("verify found 1 difference")
+			case differences > 1:
+				return fmt.Errorf("verify found %d differences", differences)
 			}
-			return usage.Wrap(err) // exit code 2: nothing was found out
+			return nil
 		},
 	}
 	v.register(cmd)
@@ -74,19 +86,83 @@ func (v *verifier) register(cmd *cobra.Command) {
 	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
 }
 
-func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
-	cfg, err := v.configuration(cmd)
+// run compares one sink after the other. What could not be compared counts for more than what differs.
+func (v *verifier) run(cmd *cobra.Command) (differences int, err error) {
+	if v.cfg, err = v.configuration(cmd); err != nil {
+		return 0, err
+	}
+	ctx, out := cmd.Context(), &console.Reports{Out: stdout(cmd), JSON: v.output == "json"}
+	compare := func(s *config.Sink) (int, error) { return v.compareOffline(ctx, s, out) }
+	if !v.offline {
+		if compare, err = v.online(ctx, out); err != nil {
+			return 0, err
+		}
+	}
+	var errs []error
+	for i := range v.cfg.Sinks {
+		s := &v.cfg.Sinks[i]
+		if s.Kind() == config.KindStdout && len(v.cfg.Sinks) > 1 && len(v.sinks) == 0 {
+			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			continue
+		}
+		n, err := compare(s)
+		differences, errs = differences+n, append(errs, err)
+	}
+	return differences, usage.Several("verify", errs...)
+}
+
+// online finds the streams, and compares sinks with what the API server has of them.
+func (v *verifier) online(ctx context.Context, out *console.Reports) (compare func(*config.Sink) (int, error), err error) {
+	cluster.NewLogger(io.Discard, v.cfg.Log)
+	c, err := cluster.Find(ctx, v.access, v.cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	run := verification.Run
-	if v.offline {
-		run = verification.Offline
+	if err := c.Identify(ctx); err != nil {
+		return nil, err
 	}
-	return run(ctx, verification.Options{
-		Access: v.access, Config: cfg, Resources: v.resources, AllSinks: len(v.sinks) == 0,
-		Client: v.client, StateDir: v.stateDir, Timeout: v.timeout,
-	}, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})
+	if _, err := c.Resolve(ctx, c.Rest, v.cfg.Resources); err != nil {
+		return nil, err
+	}
+	for _, left := range c.Chosen.Load().Waiting() {
+		out.Note("resource %s is left out: %s", left.Name, left.Reason)
+	}
+	streams, err := c.Called(v.resources)
+	if err != nil {
+		return nil, err
+	}
+	return func(s *config.Sink) (differences int, err error) {
+		found, err := (&comparison{target: v.target, sink: s, timeout: v.timeout, uid: c.UID}).compareSink(ctx, c, streams)
+		if err != nil {
+			return 0, err
+		}
+		if err = out.Show(found); err == nil && found.Undecided {
+			err = fmt.Errorf("sink %s: %s", s.Name, found.Note)
+		}
+		return found.Differences(), err
+	}, nil
+}
+
+// compareOffline holds the log of the sink against what it says of itself. It asks no API server, unless only that
+// knows where the sink writes to.
+func (v *verifier) compareOffline(ctx context.Context, s *config.Sink, out *console.Reports) (differences int, err error) {
+	log := verify.NewDigests()
+	reader, err := destination.Open(ctx, v.access, v.cfg, s, sink.Start{})
+	if err == nil {
+		err = errors.Join(reader.Read(ctx, log.Take), reader.Close())
+	}
+	found := log.Report()
+	if err == nil && found.Digests == 0 {
+		err = errors.New("its log has no digests to compare; set resolved: {every: 10s, digest: true} for it, and wait for two records of what is resolved")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sink %s: %w", s.Name, err)
+	}
+	found.Sink, found.Kind = s.Name, s.Kind()
+	for _, one := range found.Mismatch {
+		differences += one.Times
+	}
+	return differences, out.ShowDigests(&found)
 }
 
 // configuration is the file's, with the sinks that are asked for.

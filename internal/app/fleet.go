@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/task"
@@ -80,11 +79,12 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	p.serve = server.Serve
-	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
+	audit, stopAudit, err := listenAudit(ctx, o.Config.Audit, p.logger)
 	if err != nil {
 		return err
 	}
-	defer p.audit.Stop()
+	defer stopAudit()
+	p.audit = audit
 	return p.run(ctx)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
@@ -153,7 +152,7 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
 		Desk: deadLetters.desk, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
-		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Push: a.audit.Push(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: a.follow(asked, f.Run), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Push: a.pushAudit(t),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

@@ -16,12 +16,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/audit/webhook"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -31,6 +31,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/shape/transform"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -40,14 +41,22 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 	if err != nil {
 		return nil, err
 	}
-	f := selection.NewFollower(selection.Setting{
+	f := &selection.Follower{
 		Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger, Admits: a.moves.Admits,
-	})
+		Nudged: sink.NewBell(),
+	}
 	gate, rate := make(source.Gate, listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	if a.cfg.AsksNamespaces() {
-		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{Rest: a.cluster.Rest, Store: a.store, Failed: func(err error) {
+		saved, err := a.store.Namespaces()
+		if err != nil {
+			return nil, err
+		}
+		failed := func(err error) {
 			a.logger.Warn("labels of namespaces cannot be followed; streams that need one wait", "error", err)
-		}})
+		}
+		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{
+			Rest: a.cluster.Rest, Saved: saved, Save: a.store.SetNamespace, Failed: failed,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -62,23 +71,21 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 		if err != nil {
 			return made, nil, err
 		}
-		var namespace func(*change.Record) error
+		of := source.Config{
+			Client: client, Stream: s.Stream, Selection: s.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
+			Shape: shape, Keep: selection.KeepOf(s.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate,
+			Ignore: ignore, BeforeHidden: !s.Configured.Before, Involve: selection.InvolveOf(&s, &a.cluster.Current, images.Images),
+		}
+		if s.Configured.IsKept() {
+			of.Kept = images.Images
+		}
 		if a.asksNamespaces(&s) {
-			namespace = func(rec *change.Record) (err error) {
+			of.Namespace = func(rec *change.Record) (err error) {
 				rec.NamespaceLabels, err = a.namespaces.Labels(rec.Key.Namespace)
 				return err
 			}
 		}
-		var kept source.Kept // nil is nothing
-		if s.Configured.IsKept() {
-			kept = images
-		}
-		informer = source.NewSharedInformer(source.Config{
-			Client: client, Stream: s.Stream, Selection: s.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
-			Shape: shape, Keep: selection.KeepOf(s.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate, Kept: kept,
-			Ignore: ignore, BeforeHidden: !s.Configured.Before, Involve: selection.InvolveOf(&s, &a.cluster.Current, images),
-			Namespace: namespace,
-		})
+		informer = source.NewSharedInformer(of)
 		return a.memory.of(selection.SourceOf(s.Stream, informer)), informer, nil
 	}
 	return f, f.Adopt()
@@ -129,12 +136,11 @@ func (a *assembly) knowNamespaces(sinks []listener.Sink) {
 	}
 }
 
-// follow is as pipeline.Config's.
-type follow func(ctx context.Context, set *pipeline.StreamSet) error
-
 // follow follows the server's resources, and beside that labels of namespaces: when they change, what they choose is
 // told anew.
-func (a *assembly) follow(asked *requests.Handler, streams follow) follow {
+func (a *assembly) follow(
+	asked *requests.Handler, streams func(context.Context, *pipeline.StreamSet) error,
+) func(context.Context, *pipeline.StreamSet) error {
 	if a.namespaces == nil {
 		return streams
 	}
@@ -167,7 +173,7 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	failed := func(stream change.Stream, err error) {
 		why := telemetry.Failed
 		switch {
-		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		case source.IsGone(err):
 			why = telemetry.Expired
 		case apierrors.IsUnauthorized(err):
 			why = telemetry.Refused
@@ -235,9 +241,9 @@ type process struct {
 	follows func(t *telemetry.Telemetry) // is told who knows how it stands
 	several bool                         // it is one of a fleet
 	moves   *task.Moves
-	placer  election.Placer  // of the fleet; nil is none
-	self    string           // its exporter's name; "" is one of its own
-	audit   *actors.Receiver // nil is none
+	placer  election.Placer // of the fleet; nil is none
+	self    string          // its exporter's name; "" is one of its own
+	audit   *webhook.Server // nil is none
 	memory  *memory
 }
 

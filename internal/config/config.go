@@ -114,7 +114,7 @@ func (c *Config) AllTasks() (all []Task) {
 func (c *Config) Of(task Task) *Config {
 	one := *c
 	one.Clusters, one.Tasks, one.Task = nil, 0, task
-	named := func(_, text string, of placeName) string {
+	named := func(_, text, of string) string {
 		if task.Count > 0 {
 			text = strings.ReplaceAll(text, taskNumber, strconv.Itoa(task.Number))
 		}

@@ -42,20 +42,14 @@ func TestFlagsWin(t *testing.T) {
 	}
 }
 
-func TestFlagsAlone(t *testing.T) {
-	c := new(Config)
-	must(t, Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{"nats://h"}}))
-	must(t, c.Validate())
-	if c.Sinks[0].Name != "nats" || c.Sinks[0].NATS.Stream != "K8S_{cluster}" || c.State.Dir != "/var/lib/kubecdc" {
-		t.Errorf("have %+v", c)
-	}
-}
-
-func TestStandardOutputHasANameWhereItIsGivenOne(t *testing.T) {
-	for flag, want := range map[string]string{"-": "stdout", "-?name=screen": "screen", "-?": "stdout"} {
+// TestASinkOfFlagsAloneHasAName: that of its kind, or the one that it is given.
+func TestASinkOfFlagsAloneHasAName(t *testing.T) {
+	for flag, want := range map[string]string{"-": "stdout", "-?name=screen": "screen", "-?": "stdout", "nats://h": "nats"} {
 		c := new(Config)
 		must(t, Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{flag}}))
-		if err := c.Validate(); err != nil || c.Sinks[0].Name != want || c.Sinks[0].Kind() != KindStdout {
+		isNATS := want == KindNATS && c.Sinks[0].NATS.Stream == "K8S_{cluster}"
+		err := c.Validate()
+		if err != nil || c.Sinks[0].Name != want || !isNATS && c.Sinks[0].Kind() != KindStdout || c.State.Dir != "/var/lib/kubecdc" {
 			t.Errorf("%s: have %+v, %v", flag, c.Sinks[0], err)
 		}
 	}

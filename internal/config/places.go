@@ -11,7 +11,7 @@ import (
 func (c *checker) checkPlaces(sinks []Sink, whose, placeholder string) {
 	for i := range sinks {
 		s, path := &sinks[i], item("sinks", i)
-		s.renamed(func(key, name string, of placeName) string {
+		s.renamed(func(key, name, of string) string {
 			switch {
 			case name == "", key == ".nats.stream" && s.NATS.Shared:
 			case key == ".file.path" && name == stdout:
@@ -32,19 +32,17 @@ func (c *checker) checkApart(path, value, whose string, by ...string) {
 	c.problemIf(!slices.ContainsFunc(by, has), path, "%q is one place for %s; have %s in it", shorten(value), whose, strings.Join(by, " or "))
 }
 
-// placeName says what a name is of that a sink's place has, as the tag place of its key does.
-type placeName string
-
+// What a name is of that a sink's place has, as the tag place of its key says. The third one is template: the sink puts
+// the cluster's name into it.
 const (
-	fixedName    placeName = "fixed"    // no record chooses it, and no sink puts the cluster's name into it
-	templateName placeName = "template" // the sink puts the cluster's name into it
-	topicName    placeName = "topic"    // likewise, and it may be of one resource
+	fixedName = "fixed" // no record chooses it, and no sink puts the cluster's name into it
+	topicName = "topic" // as template, and it may be of one resource
 )
 
 // renamed is the sink with what change makes of each name of its places, by the key below the sink.
-func (s Sink) renamed(change func(key, name string, of placeName) string) Sink {
+func (s Sink) renamed(change func(key, name, of string) string) Sink {
 	for at, f := range each("", reflect.ValueOf(&s).Elem()) {
-		at, of := "."+at, placeName(f.Tag.Get("place"))
+		at, of := "."+at, f.Tag.Get("place")
 		if f.value.Kind() == reflect.Pointer && !f.value.IsNil() { // which others have, too
 			own := reflect.New(f.Type.Elem())
 			own.Elem().Set(f.value.Elem())

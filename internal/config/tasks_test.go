@@ -4,9 +4,26 @@ import (
 	"testing"
 )
 
+// eachTask looks at the configuration of each task, by its name, and holds what it writes to against what is wanted.
+func eachTask(t *testing.T, cfg *Config, placesOf func(name string, one *Config) map[string]string) {
+	t.Helper()
+	must(t, cfg.Validate())
+	for _, task := range cfg.AllTasks() {
+		name, one := task.Name(), cfg.Of(task)
+		if err := one.Validate(); err != nil {
+			t.Error(err)
+		}
+		for have, want := range placesOf(name, one) {
+			if have != want {
+				t.Errorf("task %s writes to %q, want %q", name, have, want)
+			}
+		}
+	}
+}
+
 // TestEachClusterHasItsOwnPlaces in all that is written.
 func TestEachClusterHasItsOwnPlaces(t *testing.T) {
-	cfg, err := Parse("c.yaml", []byte(`
+	cfg := parse(t, `
 clusters:
 - {name: a, kubeconfig: /a}
 - {name: b, kubeconfig: /b, context: admin}
@@ -16,28 +33,14 @@ sinks:
 - {name: bucket, nats: {url: 'nats://h', kv: 'K8S-{cluster}'}, deadLetter: {dir: '/letters/{cluster}'}}
 state: {dir: /state, log: {sink: lake}}
 ha: {lease: 'kubecdc/fleet-{cluster}'}
-`), func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range cfg.AllTasks() {
-		name, one := task.Name(), cfg.Of(task)
-		if err := one.Validate(); err != nil {
-			t.Error(err)
+`)
+	eachTask(t, cfg, func(name string, one *Config) map[string]string {
+		return map[string]string{
+			one.Cluster: name, one.State.Dir: "/state/" + name, one.HA.Lease: "kubecdc/fleet-" + name,
+			one.Sinks[0].Kafka.TransactionalID: "kubecdc-" + name, one.Sinks[1].NATS.KV: "K8S-" + name,
+			one.Sinks[1].DeadLetter.Dir: "/letters/" + name,
 		}
-		for what, have := range map[string][2]string{
-			"cluster": {one.Cluster, name}, "state": {one.State.Dir, "/state/" + name}, "lease": {one.HA.Lease, "kubecdc/fleet-" + name},
-			"id": {one.Sinks[0].Kafka.TransactionalID, "kubecdc-" + name}, "bucket": {one.Sinks[1].NATS.KV, "K8S-" + name},
-			"letters": {one.Sinks[1].DeadLetter.Dir, "/letters/" + name},
-		} {
-			if have[0] != have[1] {
-				t.Errorf("cluster %s: %s is %q, want %q", name, what, have[0], have[1])
-			}
-		}
-	}
+	})
 	if cfg.Sinks[1].NATS.KV != "K8S-{cluster}" || cfg.HA.Lease != "kubecdc/fleet-{cluster}" {
 		t.Error("one cluster's configuration is that of all")
 	}
@@ -57,31 +60,11 @@ redactKey: k
 // TestEachTaskHasItsOwnPlacesAndResources, and every resource is of one of them. The first one has what an exporter
 // without others has.
 func TestEachTaskHasItsOwnPlacesAndResources(t *testing.T) {
-	cfg, err := Parse("c.yaml", []byte(tasksOf), func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
 	owned := map[string]int{}
-	for _, task := range cfg.AllTasks() {
-		name, one := task.Name(), cfg.Of(task)
-		if err := one.Validate(); err != nil {
-			t.Error(err)
-		}
+	eachTask(t, parse(t, tasksOf), func(name string, one *Config) map[string]string {
 		lease, log := "kubecdc/prod."+name, "kubecdc-state-{cluster}_"+name
 		if name == "1" {
 			lease, log = "kubecdc/prod", "kubecdc-state-{cluster}"
-		}
-		for what, have := range map[string][2]string{
-			"state": {one.State.Dir, "/state/" + name}, "lease": {one.HA.Lease, lease}, "log": {one.State.Log.Name, log},
-			"stream": {one.Sinks[1].NATS.Stream, "K8S_{cluster}_" + name}, "signals": {one.Sinks[0].Kafka.Signals.Topic, "ask-" + name},
-			"subject": {one.Sinks[1].NATS.Subject, "k8s.{cluster}." + name + ".{resource}.{namespace}.{name}"},
-		} {
-			if have[0] != have[1] {
-				t.Errorf("task %s: %s is %q, want %q", name, what, have[0], have[1])
-			}
 		}
 		for i, resource := range []string{"pods", "events", "nodes", "deployments.apps"} {
 			if one.Resources[i].IsOurs(resource) {
@@ -91,7 +74,12 @@ func TestEachTaskHasItsOwnPlacesAndResources(t *testing.T) {
 		if have := one.Resources[1].IsOurs("events"); have != (name == "3") {
 			t.Errorf("task %s has events: %v", name, have)
 		}
-	}
+		return map[string]string{
+			one.State.Dir: "/state/" + name, one.HA.Lease: lease, one.State.Log.Name: log,
+			one.Sinks[1].NATS.Stream: "K8S_{cluster}_" + name, one.Sinks[0].Kafka.Signals.Topic: "ask-" + name,
+			one.Sinks[1].NATS.Subject: "k8s.{cluster}." + name + ".{resource}.{namespace}.{name}",
+		}
+	})
 	for _, resource := range []string{"pods", "events", "nodes", "deployments.apps"} {
 		if owned[resource] != 1 {
 			t.Errorf("%s is of %d tasks", resource, owned[resource])

@@ -171,12 +171,12 @@ type LastSnapshot struct {
 }
 
 // Wait returns when every sink of the snapshot has acknowledged it to its end, with what /statusz tells of each stream
-// then. A sink that is not there is waited for as long as ctx lives. tell is told now and then of what is still owed.
-func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]LastSnapshot, error) {
+// then. A sink that is not there is waited for as long as ctx lives.
+func (c *Client) Wait(ctx context.Context, snapshot *Snapshot) (map[string]LastSnapshot, error) {
 	ticker := time.NewTicker(pollTime)
 	defer ticker.Stop()
 	for late := 0; ; {
-		found, err := c.look(ctx, snapshot, tell)
+		found, err := c.look(ctx, snapshot)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func (e *StoppedError) Error() string {
 }
 
 // look returns the streams' last comparisons, nil while some of the snapshot is owed.
-func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]LastSnapshot, error) {
+func (c *Client) look(ctx context.Context, snapshot *Snapshot) (map[string]LastSnapshot, error) {
 	list, err := c.Owed(ctx)
 	if err != nil {
 		return nil, err
@@ -213,8 +213,7 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 			return nil, &StoppedError{*stopped}
 		}
 	}
-	if open := slices.DeleteFunc(list.Owed, func(o Owed) bool { return !snapshot.has(o) }); len(open) > 0 {
-		tell(open)
+	if slices.ContainsFunc(list.Owed, snapshot.has) {
 		return nil, nil
 	}
 	status, err := c.Running(ctx)

@@ -290,7 +290,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 		at := began.Add(time.Duration(looked-2) * time.Minute).Format(time.RFC3339Nano)
 		fmt.Fprintf(w, `{"streams":{"pods":{"lastSnapshot":{"reason":"requested","resourceVersion":"%d","synced":3,"replaced":1,"time":%q}},"nodes":{}}}`, looked, at)
 	})
-	got, err := asking(t, mux, token.text).Wait(t.Context(), mine, func([]Owed) {})
+	got, err := asking(t, mux, token.text).Wait(t.Context(), mine)
 	pods := got["pods"]
 	pods.Time = time.Time{}
 	want := LastSnapshot{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}
@@ -311,7 +311,7 @@ func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
 		}
 		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}
 	})
-	_, err := asking(t, handler, token.text).Wait(t.Context(), mine, func([]Owed) {})
+	_, err := asking(t, handler, token.text).Wait(t.Context(), mine)
 	if want := "the snapshot 7mare7x of pods for sink out was stopped: its sink may have a part of it"; err == nil || err.Error() != want || asked != 2 {
 		t.Errorf("after %d questions: error %v, want %s", asked, err, want)
 	}

@@ -53,12 +53,13 @@ const (
 	Ended                        // tell the sink that it is gone
 )
 
-// JudgeMissing judges a row that the list did not have.
-func JudgeMissing(list, position checkpoint.Point, last checkpoint.Row) MissingVerdict {
+// JudgeMissing judges a row that a list did not have whose pages are of the versions from oldest to newest. The
+// position is up to where the watch has told the sink everything.
+func JudgeMissing(oldest, newest, position checkpoint.Point, last checkpoint.Row) MissingVerdict {
 	switch {
-	case !last.Exists(), last.At.After(list):
+	case !last.Exists(), last.At.After(oldest):
 		return Exists
-	case list.After(position):
+	case newest.After(position):
 		return Open
 	}
 	return Ended

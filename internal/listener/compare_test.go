@@ -38,7 +38,7 @@ func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
 func TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList(t *testing.T) {
 	last := checkpoint.Row{At: at("3"), UID: "u"}
 	for position, want := range map[string]MissingVerdict{"4": Open, "5": Ended} {
-		if got := JudgeMissing(at("5"), at(position), last); got != want {
+		if got := JudgeMissing(at("5"), at("5"), at(position), last); got != want {
 			t.Errorf("at %s it is settled as %v, want %v", position, got, want)
 		}
 	}

@@ -53,7 +53,7 @@ func TestI4AStateThatWasToldLeavesAnotherSelection(t *testing.T) {
 		if as := Judge(&listed, last); !gone && as != Changed {
 			t.Errorf("what enters is judged as %v", as)
 		}
-		if as := JudgeMissing(at(list), at("530"), last); gone && as != Ended {
+		if as := JudgeMissing(at(list), at(list), at("530"), last); gone && as != Ended {
 			t.Errorf("what leaves is settled as %v", as)
 		}
 	}

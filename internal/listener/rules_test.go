@@ -22,8 +22,8 @@ var rules = map[string]struct{ file, before, with, after, without string }{
 	"other":    {"follower.go", "case ", "last.Exists() && last.UID != i.UID", ":", "false"},
 	"ahead":    {"compare.go", "case ", "o.At.After(o.Position)", ":", "false"},
 	"another":  {"compare.go", "case ", "last.Exists() && last.UID != o.UID", ":", "false"},
-	"suspects": {"compare.go", "case ", "list.After(position)", ":", "false"},
-	"newer":    {"compare.go", "case !last.Exists(), ", "last.At.After(list)", ":", "false"},
+	"suspects": {"compare.go", "case ", "newest.After(position)", ":", "false"},
+	"newer":    {"compare.go", "case !last.Exists(), ", "last.At.After(oldest)", ":", "false"},
 	"high":     {"../checkpoint/fold.go", "if ", "at.After(place.High)", " {", "false"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif ", "place.Comparison.UnderWay()", " {", "false"},
 }

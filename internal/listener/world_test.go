@@ -649,7 +649,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 	for _, key := range rd.suspects {
 		of := Object{Resource: resource, Key: key}
 		last := run.newest(of)
-		switch JudgeMissing(rd.list, run.f.Passed(resource, key.Namespace), last) {
+		switch JudgeMissing(rd.list, rd.list, run.f.Passed(resource, key.Namespace), last) {
 		case Open:
 			open = append(open, key)
 		case Ended:

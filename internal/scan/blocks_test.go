@@ -36,6 +36,7 @@ func TestBlocksAreWhatStepsSay(t *testing.T) {
 			t.Fatalf("by words, %q ends at %d, want %d", text, got, want)
 		}
 		checkPieces(t, text, 1+rnd.IntN(600))
+		checkPieces(t, text, 1+rnd.IntN(40))
 	}
 }
 

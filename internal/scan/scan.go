@@ -45,7 +45,7 @@ func (q *Proof) string(i int) int {
 
 func (q *Proof) object(i, depth int) int {
 	p, n := q.text, q.open(i)
-	if i = space(p, i+1); depth > maxDepth || i >= len(p) {
+	if i = Space(p, i+1); depth > maxDepth || i >= len(p) {
 		return none
 	}
 	if p[i] == '}' {
@@ -57,27 +57,27 @@ func (q *Proof) object(i, depth int) int {
 			return none
 		}
 		watched := q.key != "" && q.isKey(p[key:i])
-		if i = space(p, i); i >= len(p) || p[i] != ':' {
+		if i = Space(p, i); i >= len(p) || p[i] != ':' {
 			return none
 		}
-		i = space(p, i+1)
+		i = Space(p, i+1)
 		if watched && i < len(p) && (p[i] == '{' || p[i] == '[') {
 			q.watched = append(q.watched, uint32(len(q.places)))
 		}
 		if i = q.value(i, depth); i < 0 {
 			return none
 		}
-		if i = space(p, i); i >= len(p) || p[i] != ',' {
+		if i = Space(p, i); i >= len(p) || p[i] != ',' {
 			break
 		}
-		i = space(p, i+1)
+		i = Space(p, i+1)
 	}
 	return q.closed(n, closing(p, i, '}'))
 }
 
 func (q *Proof) list(i, depth int) int {
 	p, n := q.text, q.open(i)
-	if i = space(p, i+1); depth > maxDepth || i >= len(p) {
+	if i = Space(p, i+1); depth > maxDepth || i >= len(p) {
 		return none
 	}
 	if p[i] == ']' {
@@ -87,10 +87,10 @@ func (q *Proof) list(i, depth int) int {
 		if i = q.value(i, depth); i < 0 {
 			return none
 		}
-		if i = space(p, i); i >= len(p) || p[i] != ',' {
+		if i = Space(p, i); i >= len(p) || p[i] != ',' {
 			break
 		}
-		i = space(p, i+1)
+		i = Space(p, i+1)
 	}
 	return q.closed(n, closing(p, i, ']'))
 }
@@ -174,8 +174,8 @@ func (p *Proof) prove(depth int) {
 	if len(p.text) > math.MaxUint32 {
 		return
 	}
-	end := p.value(space(p.text, 0), depth)
-	p.whole = end >= 0 && space(p.text, end) == len(p.text)
+	end := p.value(Space(p.text, 0), depth)
+	p.whole = end >= 0 && Space(p.text, end) == len(p.text)
 }
 
 // envelopes are how many brackets may be around an object: an envelope's, and those of a patch.
@@ -245,7 +245,7 @@ func (c *Cursor) Byte() byte {
 
 // Enter steps into the object or list at which the cursor stands.
 func (c *Cursor) Enter() {
-	c.at, c.place, c.fresh = space(c.proof.text, c.at+1), c.place+1, true
+	c.at, c.place, c.fresh = Space(c.proof.text, c.at+1), c.place+1, true
 }
 
 // Next says whether there is one more member in the container, which the bracket closes, and steps to it. After the
@@ -253,14 +253,14 @@ func (c *Cursor) Enter() {
 func (c *Cursor) Next(bracket byte) bool {
 	text := c.proof.text
 	if !c.fresh {
-		c.at = space(text, c.at)
+		c.at = Space(text, c.at)
 	}
 	if text[c.at] == bracket {
 		c.at, c.fresh = c.at+1, false
 		return false
 	}
 	if !c.fresh {
-		c.at = space(text, c.at+1) // after a comma
+		c.at = Space(text, c.at+1) // after a comma
 	}
 	c.fresh = false
 	return true
@@ -270,7 +270,7 @@ func (c *Cursor) Next(bracket byte) bool {
 func (c *Cursor) Key() []byte {
 	text, start := c.proof.text, c.at
 	end := str(text, start)
-	c.at = space(text, space(text, end)+1)
+	c.at = Space(text, Space(text, end)+1)
 	return text[start:end]
 }
 
@@ -313,7 +313,7 @@ func scalar(p []byte, i int) int {
 }
 
 // Cursor stands at the text's value.
-func (p *Proof) Cursor() Cursor { return Cursor{proof: p, at: space(p.text, 0)} }
+func (p *Proof) Cursor() Cursor { return Cursor{proof: p, at: Space(p.text, 0)} }
 
 // Find is the value to which the names of fields lead, nil where there is none.
 func (p *Proof) Find(path ...string) []byte {

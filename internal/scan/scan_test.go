@@ -46,7 +46,7 @@ func check(t *testing.T, text []byte) {
 	}
 	for _, depth := range []int{0, 1, 2, 5, 20_000} {
 		c := p.Cursor()
-		if walk(&c, depth); space(text, c.At()) != len(text) || c.Place() != len(p.places) {
+		if walk(&c, depth); Space(text, c.At()) != len(text) || c.Place() != len(p.places) {
 			t.Fatalf("%.300q by steps of depth %d: ends at %d, place %d of %d", text, depth, c.At(), c.Place(), len(p.places))
 		}
 	}

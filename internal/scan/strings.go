@@ -103,8 +103,8 @@ func closing(p []byte, i int, bracket byte) int {
 	return i + 1
 }
 
-// space returns where the next byte is that is no white space.
-func space(p []byte, i int) int {
+// Space returns where the next byte is that is no white space, from i on.
+func Space(p []byte, i int) int {
 	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\t' || p[i] == '\r') {
 		i++
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestWhatIsIgnoredMayComeInAMapOfItsOwn: the first annotation of an object brings the map, and the last one takes it.
 func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
-	ignored, err := NewIgnored([]string{".metadata.annotations['demo/seen']", ".status.seen.at", ".status.list[*].at", ".spec.none"})
+	ignored, err := Ignoring([]string{".metadata.annotations['demo/seen']", ".status.seen.at", ".status.list[*].at", ".spec.none"})
 	must(t, err)
 	for _, c := range []struct {
 		name, one, other string
@@ -29,7 +29,7 @@ func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
 	} {
 		for range 2 {
 			rec := &change.Record{Op: change.Updated, Before: []byte(c.one), Object: []byte(c.other)}
-			if got := ignored.Hide(rec); got != c.want {
+			if got := ignored(rec); got != c.want {
 				t.Errorf("%s, from %s to %s: hidden %t, want %t", c.name, c.one, c.other, got, c.want)
 			}
 			c.one, c.other = c.other, c.one
@@ -40,7 +40,7 @@ func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
 // TestWhatIsIgnoredIsThatAlone: an update is hidden only where nothing else differs, and never where that is not known.
 func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 	const node = `{"metadata":{"name":"a","resourceVersion":"%d","labels":{"x":%q}},"status":{"conditions":[{"lastHeartbeatTime":"%d","status":%q},{"lastHeartbeatTime":"1"}]}}`
-	ignored, err := NewIgnored([]string{".status.conditions[*].lastHeartbeatTime"})
+	ignored, err := Ignoring([]string{".status.conditions[*].lastHeartbeatTime"})
 	must(t, err)
 	before := fmt.Sprintf(node, 1, "x", 1, "True")
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 		{"a deep one", strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000), strings.Repeat(`{"a":`, 9000) + "2" + strings.Repeat("}", 9000), false},
 	} {
 		rec := &change.Record{Op: change.Updated, Before: []byte(c.before), Object: []byte(c.after)}
-		if got := ignored.Hide(rec); got != c.want {
+		if got := ignored(rec); got != c.want {
 			t.Errorf("%s: hidden %t, want %t", c.name, got, c.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 
 // TestWhatIsIgnoredIsForAnyGoroutine: the sinks of a stream that are read for apart ask beside each other.
 func TestWhatIsIgnoredIsForAnyGoroutine(t *testing.T) {
-	ignored, err := NewIgnored([]string{".status.at"})
+	ignored, err := Ignoring([]string{".status.at"})
 	must(t, err)
 	var all sync.WaitGroup
 	for name := range 4 {
@@ -76,7 +76,7 @@ func TestWhatIsIgnoredIsForAnyGoroutine(t *testing.T) {
 		all.Go(func() {
 			for at := range 20_000 {
 				rec := &change.Record{Op: change.Updated, Before: object(at, 1), Object: object(at+1, 1+at%2)}
-				if got, want := ignored.Hide(rec), at%2 == 0; got != want {
+				if got, want := ignored(rec), at%2 == 0; got != want {
 					t.Errorf("from %s to %s: hidden %t, want %t", rec.Before, rec.Object, got, want)
 					return
 				}

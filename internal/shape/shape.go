@@ -423,11 +423,9 @@ func (t *Today) rulesOf(namespace string) (rules []*transform.Transform) {
 	return rules
 }
 
-// Ignored are the parts of an object whose changes alone are not worth telling. It is safe for concurrent use.
-type Ignored struct{ rest *Shape }
-
-// NewIgnored parses the paths. What changes with every update is always among them.
-func NewIgnored(paths []string) (*Ignored, error) {
+// Ignoring says whether the record's object differs from that before in the paths alone. What changes with every update
+// is always among them, and what cannot be compared differs. It is safe for concurrent use.
+func Ignoring(paths []string) (func(rec *change.Record) bool, error) {
 	for _, path := range paths {
 		if _, err := transform.Steps(path); err != nil {
 			return nil, err
@@ -438,16 +436,13 @@ func NewIgnored(paths []string) (*Ignored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ignored{&Shape{rules: made.Pruned()}}, nil
-}
-
-// Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared
-// differs.
-func (i *Ignored) Hide(rec *change.Record) bool {
-	before, err := i.rest.left(rec.Before, transform.Owner{})
-	if err != nil {
-		return false
-	}
-	after, err := i.rest.left(rec.Object, transform.Owner{})
-	return err == nil && bytes.Equal(before, after)
+	rest := &Shape{rules: made.Pruned()}
+	return func(rec *change.Record) bool {
+		before, err := rest.left(rec.Before, transform.Owner{})
+		if err != nil {
+			return false
+		}
+		after, err := rest.left(rec.Object, transform.Owner{})
+		return err == nil && bytes.Equal(before, after)
+	}, nil
 }

@@ -74,6 +74,7 @@ func (s Selection) String() string {
 
 // Client reads lists and watches as raw JSON, as the server wrote it.
 type Client struct {
+	host    string
 	rest    *rest.RESTClient
 	guard   *guard
 	uid     shared[string]   // of the cluster
@@ -93,29 +94,30 @@ const maxHTTP1Streams = 16
 // rarely and in sequence, and few begin at once (Gate), so a slow server gets fewer.
 const maxRequests = 500
 
-// NewClient returns a client for the configuration. streams is how many watches will be open at once, which decides
-// between HTTP/1.1 and HTTP/2.
+// NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
+// between HTTP/1.1 and HTTP/2. One of none, for questions alone, shares its connections with others like it.
 func NewClient(config *rest.Config, streams int) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = maxRequests, 2*maxRequests
-	config.Dial = aheadDialer(config.Dial)
-	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
+	config.QPS, config.Burst, config.Timeout = maxRequests, 2*maxRequests, 0
+	if streams > 0 {
+		readAhead(config)
+	}
+	if 0 < streams && streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	client, guard, err := newRESTClient(config, 0)
+	client, guard, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client, guard: guard}, nil
+	return &Client{host: config.Host, rest: client, guard: guard}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON, and its guard; a timeout of 0 is none. It is client-go's
-// generic client: the typed ones, and that of discovery, link the code of all types of Kubernetes, a fifth of the
+// newRESTClient returns a client that sends and takes JSON, and what bounds its requests. It is client-go's generic
+// one: the typed clients, and that of discovery, bring the code of all types of Kubernetes with them, a fifth of the
 // binary.
-func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient, *guard, error) {
+func newRESTClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = timeout
-	scheme := runtime.NewScheme() // for the one type that it decodes: the metav1.Status of a failed request
+	scheme := runtime.NewScheme() // of the one type that is ever decoded: the metav1.Status of a failed request
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
@@ -203,16 +205,16 @@ func readDefinitions(ctx context.Context, request *rest.Request) (*Definitions, 
 	if !change.IsVersion(list.ResourceVersion) {
 		return nil, fmt.Errorf("its list of customresourcedefinitions has the resourceVersion %.40q", list.ResourceVersion)
 	}
-	all := &Definitions{Version: list.ResourceVersion, byName: map[string]definition{}}
+	all := &Definitions{Version: list.ResourceVersion, byName: map[string]metav1.ObjectMeta{}}
 	for i := range list.Items {
 		one := &list.Items[i]
-		all.byName[one.Name] = definition{one.ResourceVersion, one.Generation}
+		all.byName[one.Name] = metav1.ObjectMeta{ResourceVersion: one.ResourceVersion, Generation: one.Generation}
 	}
 	return all, nil
 }
 
-// isGone says that the server no longer has the version that was asked for.
-func isGone(err error) bool {
+// IsGone says that the server no longer has the version that was asked for.
+func IsGone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
@@ -221,19 +223,14 @@ func isGone(err error) bool {
 // its objects are.
 type Definitions struct {
 	Version string // of the list
-	byName  map[string]definition
-}
-
-// definition is a CustomResourceDefinition that exists.
-type definition struct {
-	version    string // of its last write
-	generation int64  // counts the changes of its spec
+	// byName has of each the version of its last write, and the generation, which counts the changes of its spec.
+	byName map[string]metav1.ObjectMeta
 }
 
 // Generation is the generation of the resource's definition; found is false if there is none.
 func (d *Definitions) Generation(resource change.Resource) (generation int64, found bool) {
 	one, found := d.byName[resource.String()]
-	return one.generation, found
+	return one.Generation, found
 }
 
 // maxAge is how old an answer may be to count again: otherwise thousands of streams that begin together would ask the
@@ -282,15 +279,14 @@ const (
 	maxAhead = 512 << 10
 )
 
-// dialFunc opens connections, like rest.Config.Dial.
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
-// aheadDialer returns a dialFunc whose connections read ahead. dial opens them; nil is client-go's default.
-func aheadDialer(dial dialFunc) dialFunc {
+// readAhead has the configuration's connections be read ahead. Where it does not say how to open them, it is
+// client-go's own way.
+func readAhead(config *rest.Config) {
+	dial := config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

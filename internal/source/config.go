@@ -15,8 +15,9 @@ type Config struct {
 	Stream    change.Stream
 	Selection Selection
 	Histories Histories
-	// Kept, if set, is where each record's Before comes from; the records' objects are kept then. nil keeps none.
-	Kept Kept
+	// Kept, if set, gives an object as the sinks were told of it last, which each record's Before comes from; the
+	// records' objects are kept then. nil keeps none.
+	Kept func(stream *change.Stream, key change.Key) (change.Images, error)
 	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" if the server
 	// has no such namespace; then it is not asked for it.
 	ClusterUID string
@@ -49,12 +50,6 @@ type Keep struct {
 	ManagedFields bool // metadata.managedFields
 	LastApplied   bool // the annotation of kubectl apply
 	Actor         bool `json:"-"` // who changed the object last, by managedFields; no part of the form
-}
-
-// Kept are the objects as the sinks were told of them last.
-type Kept interface {
-	// Images are the images of the key's object in the stream.
-	Images(stream *change.Stream, key change.Key) (change.Images, error)
 }
 
 // Histories know the histories of the clusters that ever had the name; *checkpoint.Store is one.

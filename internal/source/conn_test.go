@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+
+	"k8s.io/client-go/rest"
 )
 
 // readerConn is a connection that reads from the reader, and notes how many bytes it is asked for.
@@ -31,12 +33,13 @@ func (c *readerConn) Read(p []byte) (int, error) {
 	return c.reader.Read(p)
 }
 
-func readAhead(t *testing.T, conn net.Conn) net.Conn {
+func ahead(t *testing.T, conn net.Conn) net.Conn {
 	t.Helper()
-	dial := aheadDialer(func(context.Context, string, string) (net.Conn, error) { return conn, nil })
-	ahead, err := dial(t.Context(), "tcp", "")
+	config := &rest.Config{Dial: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+	readAhead(config)
+	made, err := config.Dial(t.Context(), "tcp", "")
 	must(t, err)
-	return ahead
+	return made
 }
 
 // TestI4AConnectionThatIsReadAheadLosesNothing: whatever the pieces are that it comes in, and also where the end comes
@@ -51,12 +54,12 @@ func TestI4AConnectionThatIsReadAheadLosesNothing(t *testing.T) {
 		"halves":                iotest.HalfReader,
 		"an end with bytes":     iotest.DataErrReader,
 	} {
-		if err := iotest.TestReader(readAhead(t, &readerConn{reader: pieces(bytes.NewReader(content))}), content); err != nil {
+		if err := iotest.TestReader(ahead(t, &readerConn{reader: pieces(bytes.NewReader(content))}), content); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	few := content[:3*minAhead]
-	if err := iotest.TestReader(readAhead(t, &readerConn{reader: iotest.OneByteReader(bytes.NewReader(few))}), few); err != nil {
+	if err := iotest.TestReader(ahead(t, &readerConn{reader: iotest.OneByteReader(bytes.NewReader(few))}), few); err != nil {
 		t.Error(err)
 	}
 }
@@ -65,7 +68,7 @@ func TestI4AConnectionThatIsReadAheadLosesNothing(t *testing.T) {
 // before what is held is taken.
 func TestI6AConnectionIsReadFurtherWhileItFillsItsRoom(t *testing.T) {
 	bare := &readerConn{}
-	conn := readAhead(t, bare)
+	conn := ahead(t, bare)
 	bare.before = func() {
 		if conn.(*aheadConn).held != nil {
 			t.Error("a connection that is waited for keeps what was taken")
@@ -104,7 +107,7 @@ func (r endlessReader) Read(p []byte) (int, error) { return min(len(p), r.most),
 
 // TestADeadlineIsNotTheEndOfAConnection: the bytes before it come first, and what comes later is read.
 func TestADeadlineIsNotTheEndOfAConnection(t *testing.T) {
-	conn := readAhead(t, &readerConn{reader: iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader([]byte("ab"))))})
+	conn := ahead(t, &readerConn{reader: iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader([]byte("ab"))))})
 	p := make([]byte, 8)
 	for i, want := range []string{"a", "", "b"} {
 		n, err := conn.Read(p)

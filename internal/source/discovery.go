@@ -24,12 +24,12 @@ type Discovery struct {
 // NewDiscovery returns a Discovery that has asked nothing yet.
 func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // one caller, in sequence
+	config.QPS, config.Timeout = -1, askTime // one caller, in sequence
 	tags := map[string]string{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &revalidator{next, tags}
 	})
-	client, _, err := newRESTClient(config, askTime)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 //
 // What the Informers of a stream have in common is in common.go: who is given it, what is asked for, and which history
 // is read. The origin is what is known of the server, and which of its answers count. The collection is what asks the
-// server. What judges the server is pure, as a rule: proof, versions, endings, silence and sightings.
+// server. What judges the server is pure, as a rule: proof, endings, silence and sightings.
 //
 // # One watch, many sinks
 //

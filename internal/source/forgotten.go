@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,23 +24,20 @@ const (
 	refusalPause = 250 * time.Millisecond
 )
 
-// refusals are the answers in a row that the position is gone. They are for any goroutine.
-type refusals struct{ newest atomic.Pointer[refusal] }
-
-// refusal is the newest of some refusals, and how many there were.
+// refusal is the newest of the answers in a row that the position is gone.
 type refusal struct {
 	err   error
 	times int
 	last  time.Time
 }
 
-// note adds a refusal.
-func (r *refusals) note(err error, now time.Time) {
+// again is the newest with one more; nil is the first.
+func (r *refusal) again(err error, now time.Time) *refusal {
 	noted := refusal{err, 1, now}
-	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
-		noted.times += before.times
+	if r != nil && now.Sub(r.last) < keptTime {
+		noted.times += r.times
 	}
-	r.newest.Store(&noted)
+	return &noted
 }
 
 // convinces says whether the position is gone at each of so many servers; 0, not known, counts as two.

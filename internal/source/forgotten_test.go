@@ -23,12 +23,12 @@ func TestARefusalIsBelievedThatIsRepeated(t *testing.T) {
 		"seldom, of five":          {5*minRefusals - 1, time.Second, 5, false},
 		"again after a long break": {2 * minRefusals, keptTime + time.Second, 2, false},
 	} {
-		var all refusals
+		var newest *refusal
 		now := time.Now()
 		for i := range c.times {
-			all.note(gone, now.Add(time.Duration(i)*c.each))
+			newest = newest.again(gone, now.Add(time.Duration(i)*c.each))
 		}
-		if got := all.newest.Load().convinces(c.servers); got != c.want {
+		if got := newest.convinces(c.servers); got != c.want {
 			t.Errorf("%s: believed is %t, want %t", name, got, c.want)
 		}
 	}

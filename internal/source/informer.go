@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -34,11 +35,11 @@ type Informer struct {
 	askAgain func(ask)
 	alone    *listener.Intake // the sink for which it was begun; nil in the common Informer
 
-	origin   origin
-	silence  silence
-	exit     func() // gives back the stream's place in the Gate; nil if it has none
-	endings  endings
-	refusals refusals
+	origin  origin
+	silence silence
+	exit    func() // gives back the stream's place in the Gate; nil if it has none
+	endings endings
+	refusal atomic.Pointer[refusal] // the newest of those in a row; nil is none
 
 	turns    turns // guards the following
 	seats    []*listener.Seat
@@ -60,14 +61,6 @@ type Informer struct {
 // its own: one that is slow for a moment only need not.
 const roomWait = 20 * time.Millisecond
 
-// offering is a record of the watch, and what the sinks were told last of its object. base is the version of the image
-// with which the record was shaped and compared, its Before.
-type offering struct {
-	*change.Record
-	last change.Images
-	base string
-}
-
 // tell offers a record of the watch to the sinks. again says that it was offered before.
 func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
 	images, err := i.images(rec)
@@ -78,7 +71,6 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 	if err := i.shape(rec, &base); err != nil {
 		return err
 	}
-	one := offering{rec, images, base.Version}
 	if !again {
 		i.Observer.Received(rec)
 	}
@@ -86,7 +78,7 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 	i.heard = rec.Received
 	var waiting []*listener.Seat
 	for _, seat := range i.seats {
-		answer, err := i.offer(seat, &one)
+		answer, err := i.offer(seat, rec, images)
 		if err != nil {
 			return err
 		}
@@ -97,15 +89,17 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 			i.leave(seat)
 		}
 	}
-	return i.await(ctx, &one, waiting)
+	return i.await(ctx, rec, images, waiting)
 }
 
-// offer offers the record to the sink. If the sink has another object of the name, it is told its delete first.
-func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, error) {
-	answer, err := seat.Offer(rec.Record, &i.way, rec.last, rec.base)
+// offer offers the record to the sink. If the sink has another object of the name, it is told its delete first. The
+// images are what the sinks were told last of the object.
+func (i *Informer) offer(seat *listener.Seat, rec *change.Record, images change.Images) (listener.Answer, error) {
+	base := before(rec, images).Version // of the image with which the record was shaped and compared, its Before
+	answer, err := seat.Offer(rec, &i.way, images, base)
 	if err == nil && answer == listener.Occupied {
-		if err = i.tellReplaced(seat, rec); err == nil {
-			answer, err = seat.Offer(rec.Record, &i.way, rec.last, rec.base)
+		if err = i.tellReplaced(seat, rec, images); err == nil {
+			answer, err = seat.Offer(rec, &i.way, images, base)
 		}
 	}
 	if err != nil {
@@ -116,7 +110,7 @@ func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, e
 
 // tellReplaced tells the sink the delete of an object whose name the record's object has now. It counts as found by a
 // comparison of the namespace that is under way.
-func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
+func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, images change.Images) error {
 	of := checkpoint.Object{Resource: i.way.Resource, Key: rec.Key}
 	asOf := checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below()
 	had, err := seat.Newest(of)
@@ -129,7 +123,7 @@ func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
 			gone.Snapshot = i.snapshot(seat, c)
 		}
 	}
-	last := rec.last.Of(seat.Name)
+	last := images.Of(seat.Name)
 	if err := i.shape(gone, &last); err != nil {
 		return err
 	}
@@ -140,7 +134,9 @@ func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
 
 // await offers the record to sinks whose queues were full. If there are other sinks, these wait only for roomWait.
 // Those without room by then leave the watch, and go on from their positions with watches of their own.
-func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener.Seat) error {
+func (i *Informer) await(
+	ctx context.Context, rec *change.Record, images change.Images, waiting []*listener.Seat,
+) error {
 	var over <-chan time.Time
 	for len(waiting) > 0 {
 		if over == nil && len(waiting) < len(i.seats) {
@@ -149,7 +145,7 @@ func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener
 			over = timer.C
 		}
 		room := waiting[0].Room()
-		answer, err := i.offer(waiting[0], rec)
+		answer, err := i.offer(waiting[0], rec, images)
 		if err != nil {
 			return err
 		}
@@ -232,7 +228,7 @@ func (i *Informer) images(rec *change.Record) (change.Images, error) {
 	if i.Kept == nil || !rec.Op.OfObject() {
 		return nil, nil
 	}
-	images, err := i.Kept.Images(i.stream, rec.Key)
+	images, err := i.Kept(i.stream, rec.Key)
 	if err != nil {
 		err = fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
 	}

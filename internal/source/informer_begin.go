@@ -273,8 +273,8 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 	}
 	one := now.byName[i.stream.Resource.String()]
 	for _, version := range []string{i.origin.watched, i.from} {
-		if version != "" && change.CompareVersions(one.version, version) > 0 && one.generation != i.generation.Load() {
-			i.generation.Store(one.generation)
+		if version != "" && change.CompareVersions(one.ResourceVersion, version) > 0 && one.Generation != i.generation.Load() {
+			i.generation.Store(one.Generation)
 			return change.Redefined
 		}
 	}

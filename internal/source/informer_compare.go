@@ -44,7 +44,7 @@ type comparedSink struct {
 	comparison checkpoint.Comparison
 	snapshot   *change.Snapshot
 	counts     change.Counts
-	pace       pace
+	ahead      int              // so many bytes may wait for the sink
 	until      checkpoint.Point // the watch has to bring this before the end
 	suspects   []missing
 	known      map[checkpoint.Object]checkpoint.Row // of the waiting objects
@@ -129,7 +129,7 @@ func (r *reading) awaitSink(ctx context.Context, p *comparedSink) error {
 	began := time.Now()
 	for {
 		within, end := context.WithTimeout(ctx, maxStuck)
-		waited, err := p.Below(within, p.pace.limit())
+		waited, err := p.Below(within, p.ahead)
 		end()
 		switch {
 		case ctx.Err() != nil:
@@ -137,7 +137,7 @@ func (r *reading) awaitSink(ctx context.Context, p *comparedSink) error {
 		case err != nil && !r.giveUp(p):
 			continue
 		case waited && err == nil:
-			p.pace.waited(time.Since(began))
+			p.ahead = nextAhead(p.ahead, time.Since(began))
 		}
 		return nil
 	}
@@ -209,7 +209,7 @@ func (r *reading) compareOne(object *frame.Object) error {
 		r.listedNobody(cmp.Or(object.Err, errNoName))
 		return nil
 	}
-	if err := r.origin.versions.check(object, r.at.exactly); err != nil {
+	if err := r.origin.checkVersion(object, r.at.exactly); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
@@ -360,11 +360,18 @@ func (p *comparedSink) tellOneMissing(s missing) (isOpen bool, err error) {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
 	last, err := p.newest(of)
-	switch {
-	case err != nil, listener.JudgeMissing(s.oldest, s.newest, last) != listener.Ended:
+	if err != nil {
 		return false, err
-	case !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)):
+	}
+	position := p.Passed(r.way.Resource, s.key.Namespace)
+	if r.silent { // it has brought everything
+		position = s.newest
+	}
+	switch listener.JudgeMissing(s.oldest, s.newest, position, last) {
+	case listener.Open:
 		return true, nil
+	case listener.Exists:
+		return false, nil
 	}
 	return false, p.emitGone(of, last, listener.AsOf(s.newest, last), s.newest)
 }

@@ -90,7 +90,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 
 // add adds the sink to those that are compared with the list.
 func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
-	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
+	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c), ahead: leastAhead}
 	version := r.at.exactly
 	r.parts, r.comparer.holdings = append(r.parts, p), append(r.comparer.holdings, &p.holding)
 	if version == "" || change.CompareVersions(p.snapshot.ResourceVersion, version) > 0 {
@@ -183,7 +183,7 @@ func (r *reading) read(ctx context.Context) error {
 		listed := r.origin.collection.within(r.limits())
 		n := 0
 		meta, err := listed.list(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
-		if err = r.origin.versions.ended(err); isGone(err) {
+		if err = r.origin.listed(err); IsGone(err) {
 			if err := r.listAgain(ctx, err); err != nil {
 				return err
 			}

@@ -35,7 +35,9 @@ func (i *Informer) run(ctx context.Context) {
 	i.end = end
 	i.turns.give()
 	discard := logr.Discard()
-	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: i.list, WatchFuncWithContext: i.openWatch}}
+	through := cache.ToListWatcherWithWatchListSemantics(
+		&cache.ListWatch{ListWithContextFunc: i.list, WatchFuncWithContext: i.openWatch}, i,
+	)
 	nothing := &cache.FakeCustomStore{} // the decoder and comparisons queue the records
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
@@ -46,6 +48,9 @@ func (i *Informer) run(ctx context.Context) {
 	reader.Wait()
 	i.giveBack()
 }
+
+// IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
+func (*Informer) IsWatchListSemanticsUnSupported() bool { return true }
 
 // list returns an empty list, so that the lists of the Reflector, at each start and after many kinds of watch errors,
 // cost nothing.
@@ -122,7 +127,7 @@ func (i *Informer) giveBack() {
 // believeOrAsk decides whether to believe a server that said that the position is gone: then the sinks there are told
 // of a gap. Otherwise the next watch goes to another server.
 func (i *Informer) believeOrAsk(ctx context.Context) error {
-	refused := i.refusals.newest.Load()
+	refused := i.refusal.Load()
 	if refused == nil {
 		return nil
 	}
@@ -136,7 +141,7 @@ func (i *Informer) believeOrAsk(ctx context.Context) error {
 		i.Client.redial(ctx, refused.last)
 		return nil
 	}
-	i.refusals.newest.Store(nil)
+	i.refusal.Store(nil)
 	i.Observer.Failed(*i.stream, refused.err)
 	i.turns.take()
 	i.forgot = change.VersionAbove(i.from)
@@ -175,17 +180,17 @@ func (i *Informer) open(run context.Context, from string, seconds *int64) (watch
 	}
 	poke(i.comparer.due)
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
-	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
+	d.decoded = watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
+	return d, nil
 }
 
 // noteGone notes that the position is gone, if the error says so. believeOrAsk judges that before the next watch.
 func (i *Informer) noteGone(err error) bool {
-	if !isGone(err) {
+	if !IsGone(err) {
 		return false
 	}
 	i.origin.doubt()
-	i.refusals.note(err, time.Now())
+	i.refusal.Store(i.refusal.Load().again(err, time.Now()))
 	return true
 }
 
@@ -193,7 +198,7 @@ func (i *Informer) noteGone(err error) bool {
 func (i *Informer) watchEnded(frames int, orderly bool, took time.Duration, version string) {
 	i.origin.forgetAnswers()
 	if took >= time.Second {
-		i.refusals.newest.Store(nil)
+		i.refusal.Store(nil)
 		i.origin.watched = version
 	}
 	if i.endings.ended(frames, orderly, took) {
@@ -218,8 +223,8 @@ func (i *Informer) fail(ctx context.Context, err error) {
 	}
 }
 
-// feed is the watch.Decoder of a watch. It offers the records to the sinks itself, in the goroutine that has read them:
-// to pass each to the Reflector would wake a goroutine, which for small objects costs more than all the rest. The
+// feed is a watch, and its watch.Decoder. It offers the records to the sinks itself, in the goroutine that has read
+// them: to pass each to the Reflector would wake a goroutine, which for small objects costs more than all the rest. The
 // Reflector only learns that a watch has begun, and how it ended.
 type feed struct {
 	*Informer
@@ -228,8 +233,10 @@ type feed struct {
 	stop   context.CancelFunc
 	body   io.ReadCloser
 	frames *frame.Reader
-	stood  string // where the server stood when the watch began
-	over   bool   // the position is gone, and the Reflector is not told of it
+	// decoded are the events of Decode; it is set when the watch is open.
+	decoded *watch.StreamWatcher
+	stood   string // where the server stood when the watch began
+	over    bool   // the position is gone, and the Reflector is not told of it
 
 	number int       // of the watch
 	began  time.Time // when it was asked for
@@ -262,7 +269,7 @@ func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
 		case f.Type == frame.Error:
 			return d.failed(&f)
 		case first:
-			d.refusals.newest.Store(nil) // a server has the position
+			d.refusal.Store(nil) // a server has the position
 			version := metav1.ObjectMeta{ResourceVersion: strings.Clone(f.Object.ResourceVersion)}
 			return watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: version}, nil
 		}
@@ -333,21 +340,22 @@ func (d *feed) push(f *frame.Frame) error {
 	if f.Type == frame.Bookmark {
 		d.silence.bookmarked = true
 		if !change.IsVersion(version) {
-			return d.origin.versions.unordered("a bookmark has the resourceVersion %.40q", version)
+			return d.origin.unordered("a bookmark has the resourceVersion %.40q", version)
 		}
 		d.brings(version)
 		d.bookmark(strings.Clone(version))
 		return nil
 	}
-	if err := d.origin.versions.check(&f.Object, ""); err != nil {
+	if err := d.origin.checkVersion(&f.Object, ""); err != nil {
 		return err
 	}
 	d.brings(version)
 	rec := d.record(opOf(f.Type), &f.Object)
-	again := version == d.brought && d.seen.has(&rec)
-	if err := d.seen.add(&rec, d.number); err != nil {
-		return d.origin.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
+	again, err := d.seen.note(&rec, d.number)
+	if err != nil {
+		return d.origin.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
 	}
+	again = again && version == d.brought
 	if d.Shape != nil {
 		d.lent, d.lender = rec.Object, d.frames
 		defer func() { d.lent, d.lender = nil, nil }()
@@ -356,7 +364,7 @@ func (d *feed) push(f *frame.Frame) error {
 		d.Observer.tellUnreadable(&rec, f.Object.Err)
 	}
 	rec.DuringSnapshot = rec.Op == change.Updated && d.comparer.is
-	err := d.tell(d.ctx, &rec, again)
+	err = d.tell(d.ctx, &rec, again)
 	d.proof = proofOf(&rec)
 	return err
 }
@@ -364,10 +372,19 @@ func (d *feed) push(f *frame.Frame) error {
 // Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
 func (d *feed) Close() { d.body.Close() }
 
-// stopped waits for a record that is being queued. None follows it, so that whoever stopped the watch may go on with
-// the stream (I3).
-func (d *feed) stopped() {
+// ResultChan is watch.Interface's.
+func (d *feed) ResultChan() <-chan watch.Event { return d.decoded.ResultChan() }
+
+// Stop is watch.Interface's, which the Reflector calls however the watch ended. It waits for a record that is being
+// queued. None follows it, so that whoever stopped the watch may go on with the stream (I3). The decoder is closed
+// under a lock of the watch, so what may wait long comes after that.
+func (d *feed) Stop() {
+	d.decoded.Stop()
 	d.turns.take()
+	if d.closed {
+		d.turns.give()
+		return
+	}
 	d.closed = true
 	frames, orderly, took := d.count, d.orderly, d.took
 	if !orderly {

@@ -25,7 +25,7 @@ func (r *rig) keep(objects []string, ignored ...string) {
 // keeps makes the streams keep objects.
 func (r *rig) keeps(ignored ...string) {
 	r.config = func(config *Config) {
-		config.Kept = r.images
+		config.Kept = r.images.Images
 		if len(ignored) > 0 {
 			config.Ignore = func(rec *change.Record) bool {
 				return strings.Contains(strings.Join(ignored, " "), rec.ResourceVersion+" behind "+versionOf(rec.Before))
@@ -209,22 +209,6 @@ func TestI3WhatRulesLeaveLasts(t *testing.T) {
 	})
 }
 
-// failsOnce is Kept whose disk fails while the object is looked up for the first time.
-type failsOnce struct {
-	Kept
-	name   string
-	failed bool
-}
-
-// Images is Kept's.
-func (f *failsOnce) Images(stream *change.Stream, key change.Key) (change.Images, error) {
-	if key.Name == f.name && !f.failed {
-		f.failed = true
-		return nil, errors.New("the disk fails")
-	}
-	return f.Kept.Images(stream, key)
-}
-
 // TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing: the page is read again, and not the one behind it in its place,
 // nor is a list that begins again taken for one without an order.
 func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
@@ -233,7 +217,16 @@ func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
 			names := many(7)
 			r.has("lake", 90, names...)
 			r.keep(names)
-			r.config = func(config *Config) { config.Kept = &failsOnce{Kept: r.images, name: name} }
+			failed := false
+			r.config = func(config *Config) {
+				config.Kept = func(stream *change.Stream, key change.Key) (change.Images, error) {
+					if key.Name == name && !failed {
+						failed = true
+						return nil, errors.New("the disk fails")
+					}
+					return r.images.Images(stream, key)
+				}
+			}
 			r.server.do(names...)
 			r.server.do("-p001 95", "-p005 96", "-p006 97", "p000 98", "100")
 			r.server.forget(100)

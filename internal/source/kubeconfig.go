@@ -28,11 +28,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// OpenAPI passes the document with the schemas of the resource's group and version to read, as it comes.
-func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
+// OpenAPI has the document with the schemas of a resource's group and version read while it comes.
+func (c *Client) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	request := a.client.rest.Get().AbsPath("/openapi/v3/" + openAPIPath(resource))
+	request := c.rest.Get().AbsPath("/openapi/v3/" + openAPIPath(resource))
 	body, err := request.SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return err
@@ -45,19 +45,14 @@ func openAPIPath(resource change.Resource) string {
 	return strings.TrimPrefix(path.Dir(resource.Path("")), "/")
 }
 
-// OpenAPIIndex has the hash of each document by its path.
-type OpenAPIIndex map[string]string
-
-// Hash identifies the content of the document of the resource's group and version; "" if there is no document.
-func (i OpenAPIIndex) Hash(resource change.Resource) string { return i[openAPIPath(resource)] }
-
-// OpenAPIIndex asks the server which documents there are.
-func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
+// OpenAPIHashes asks which documents there are. The hash of a resource tells the document of its group and version from
+// what it was before and may become: the server's words. There is none where it is "".
+func (c *Client) OpenAPIHashes(ctx context.Context) (of func(change.Resource) string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	text, err := a.client.rest.Get().AbsPath("/openapi/v3").SetHeader("Accept", "application/json").Do(ctx).Raw()
+	text, err := c.rest.Get().AbsPath("/openapi/v3").SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("ask which schemas there are (/openapi/v3): %w", ExplainServerError(a.host, err))
+		return nil, fmt.Errorf("ask which schemas there are (/openapi/v3): %w", ExplainServerError(c.host, err))
 	}
 	var said struct {
 		Paths map[string]struct {
@@ -67,23 +62,7 @@ func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
 	if err := json.Unmarshal(text, &said); err != nil {
 		return nil, fmt.Errorf("read which schemas there are (/openapi/v3): %w", err)
 	}
-	index := OpenAPIIndex{}
-	for path, at := range said.Paths {
-		index[path] = at.URL
-	}
-	return index, nil
-}
-
-// Access asks the server what the exporter may do, and changes nothing.
-type Access struct {
-	host   string
-	client *Client
-}
-
-// NewAccess returns an Access that has asked nothing yet.
-func NewAccess(config *rest.Config) (*Access, error) {
-	client, err := NewClient(config, 1)
-	return &Access{host: config.Host, client: client}, err
+	return func(resource change.Resource) string { return said.Paths[openAPIPath(resource)].URL }, nil
 }
 
 // ForbiddenError says which verbs the exporter's user lacks on a stream.
@@ -97,60 +76,30 @@ func (e *ForbiddenError) Error() string {
 		strings.Join(e.Verbs, " and "), e.Stream)
 }
 
-// Check returns why the stream cannot be listed and watched: a *ForbiddenError, or a selector that the server refuses.
-func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
+// Check says why the stream could not be listed and watched: missing verbs, as a *ForbiddenError, or a selector that
+// the server refuses.
+func (c *Client) Check(ctx context.Context, stream change.Stream, selection Selection) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	missing, err := a.forbidden(ctx, stream, "list", "watch")
+	missing, err := c.Forbidden(ctx, stream, "list", "watch")
 	switch {
 	case err != nil:
 		return err
 	case len(missing) > 0:
 		return &ForbiddenError{Verbs: missing, Stream: stream}
 	}
-	body, err := a.client.request(&stream, selection).Param("limit", "1").Stream(ctx) // the answer's status matters
+	body, err := c.request(&stream, selection).Param("limit", "1").Stream(ctx) // the answer's status matters
 	switch {
 	case err == nil:
 		return body.Close()
 	case apierrors.IsBadRequest(err):
 		return fmt.Errorf("the API server refuses to list %s: %w: correct its labelSelector and fieldSelector", stream, err)
 	}
-	return fmt.Errorf("list %s: %w", stream, ExplainServerError(a.host, err))
+	return fmt.Errorf("list %s: %w", stream, ExplainServerError(c.host, err))
 }
 
-// Leases returns which of the verbs are not allowed on the Leases of a namespace.
-func (a *Access) Leases(ctx context.Context, namespace string, verbs ...string) (missing []string, err error) {
-	return a.forbidden(ctx, leases(namespace), verbs...)
-}
-
-// Namespaces returns which of the verbs are not allowed that following the labels of namespaces needs.
-func (a *Access) Namespaces(ctx context.Context) (missing []string, err error) {
-	return a.forbidden(ctx, change.Stream{Resource: change.Resource{Version: "v1", Name: "namespaces"}}, "get", "list", "watch")
-}
-
-func leases(namespace string) change.Stream {
-	return change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
-}
-
-// Missing names, in one sentence each, the rights that the exporter lacks beside those that streams need.
-func (a *Access) Missing(ctx context.Context) (missing []string) {
-	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
-	for _, right := range []struct {
-		stream change.Stream
-		lack   string
-	}{
-		{change.Stream{Resource: definitions}, "a stream whose definition is deleted waits for it"},
-		{leases(metav1.NamespaceSystem), "a gap begins some seconds later, since nobody knows how many API servers there are"},
-	} {
-		if verbs, err := a.forbidden(ctx, right.stream, "list"); err == nil && len(verbs) > 0 {
-			missing = append(missing, fmt.Sprintf("the API server forbids to list %s: %s", right.stream, right.lack))
-		}
-	}
-	return missing
-}
-
-// forbidden are those of the verbs that are not allowed on the stream.
-func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...string) (missing []string, err error) {
+// Forbidden are those of the verbs that are not allowed on the stream.
+func (c *Client) Forbidden(ctx context.Context, stream change.Stream, verbs ...string) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	for _, verb := range verbs {
@@ -165,9 +114,9 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 			return nil, fmt.Errorf("encode the access review: %w", err)
 		}
 		path := "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-		answer := a.client.rest.Post().AbsPath(path).Body(question).Do(ctx)
+		answer := c.rest.Post().AbsPath(path).Body(question).Do(ctx)
 		if err := decodeAnswer(answer, &review); err != nil {
-			return nil, ExplainServerError(a.host, err)
+			return nil, ExplainServerError(c.host, err)
 		}
 		if !review.Status.Allowed {
 			missing = append(missing, verb)
@@ -178,8 +127,8 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 
 // NamespaceMissing says whether the namespace certainly does not exist. A stream of it is silent until somebody creates
 // it.
-func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
-	return apierrors.IsNotFound(a.client.rest.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
+func (c *Client) NamespaceMissing(ctx context.Context, name string) bool {
+	return apierrors.IsNotFound(c.rest.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }
 
 // inClusterName is the cluster's name if no kubeconfig has one.
@@ -203,10 +152,12 @@ func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
 // ReadSecret reads the kubeconfig in a Secret, namespace/name, from its key kubeconfig, or value, as Cluster API writes
 // it.
 func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, error) {
-	client, _, err := newRESTClient(home, askTime)
+	client, err := NewClient(home, 0)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	namespace, name, _ := strings.Cut(secret, "/")
 	var found struct {
 		Data struct {
@@ -214,7 +165,7 @@ func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, 
 			Value      []byte `json:"value"`
 		} `json:"data"`
 	}
-	err = decodeAnswer(client.Get().AbsPath("/api/v1/namespaces", namespace, "secrets", name).Do(ctx), &found)
+	err = decodeAnswer(client.rest.Get().AbsPath("/api/v1/namespaces", namespace, "secrets", name).Do(ctx), &found)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("read the kubeconfig in Secret %s: %s has none of that name: make it, or correct secret in the configuration", secret, home.Host)
@@ -315,16 +266,14 @@ func hideLogin(config *rest.Config) {
 	config.Host = server.String()
 }
 
-// ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives all its names. The
-// error says what to do.
-func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
-	client, _, err := newRESTClient(config, askTime)
+// ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of
+// it. The error says what to do.
+func (c *Client) ClusterUID(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	uid, err := readClusterUID(ctx, c.rest.Get())
 	if err != nil {
-		return "", err
-	}
-	uid, err := readClusterUID(ctx, client.Get())
-	if err != nil {
-		return "", ExplainServerError(config.Host, err)
+		return "", ExplainServerError(c.host, err)
 	}
 	return uid, nil
 }
@@ -376,14 +325,12 @@ func otherServer(err error) string {
 }
 
 // AwaitReady returns when the API server says that it is ready, or an error after half a minute. A server that has just
-// started answers before it serves custom resources, which would look as if they were gone.
-func AwaitReady(ctx context.Context, config *rest.Config) error {
-	client, _, err := newRESTClient(config, askTime)
-	if err != nil {
-		return err
-	}
+// started answers before it serves custom resources: what it does not tell then is not gone.
+func (c *Client) AwaitReady(ctx context.Context) error {
 	ask := func() error {
-		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		err := c.rest.Get().AbsPath("/readyz").Do(ctx).Error()
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return nil // a server that does not say so counts as ready
 		}
@@ -393,7 +340,7 @@ func AwaitReady(ctx context.Context, config *rest.Config) error {
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(askTime),
 	)
 	if err := backoff.Retry(ask, backoff.WithContext(patience, ctx)); err != nil {
-		return fmt.Errorf("wait for the API server to be ready: %w", ExplainServerError(config.Host, err))
+		return fmt.Errorf("wait for the API server to be ready: %w", ExplainServerError(c.host, err))
 	}
 	return nil
 }

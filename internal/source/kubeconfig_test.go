@@ -50,7 +50,9 @@ func TestServerThatIsNoAPIServerIsSaidToBeNone(t *testing.T) {
 			w.WriteHeader(c.code)
 			io.WriteString(w, c.body)
 		}))
-		_, err := ClusterUID(t.Context(), &rest.Config{Host: server.URL})
+		client, err := NewClient(&rest.Config{Host: server.URL}, 0)
+		must(t, err)
+		_, err = client.ClusterUID(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "<html>") {
 			t.Errorf("%d %s: %v, want %s", c.code, c.kind, err, c.want)
 		}

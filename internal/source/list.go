@@ -25,46 +25,29 @@ import (
 type Query struct {
 	Stream    change.Stream
 	Selection Selection
-	Keep      Keep
 	// Exactly is the resourceVersion to list at; "" is the present one.
 	Exactly string
 }
 
-// ExpiredError says that the server does not have the requested version any more.
-type ExpiredError struct {
-	Stream  change.Stream
-	Version string
-	Err     error
-}
-
-func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("list %s at resourceVersion %s: the server does not have it any more: %v", e.Stream, e.Version, e.Err)
-}
-
-func (e *ExpiredError) Unwrap() error { return e.Err }
-
-// List passes each object to each, as a Sync record, and returns the version of the list. If its pages expire while
-// they are read, the list is begun again; begin is called before each attempt. It returns an *ExpiredError if the
-// server does not have the requested version.
+// List hands each object on, as a record of op Sync, and returns the version that all of them are of. A list whose
+// pages expire while they are read is begun again: begin is called before each attempt. An error
+// IsGone where the server does not have the asked version.
 func (c *Client) List(ctx context.Context, q Query, begin func(), each func(*change.Record) error) (version string, err error) {
 	for range maxRestarts {
 		begin()
 		version, err = c.listAll(ctx, q, each)
-		if err == nil || !isGone(err) || q.Exactly != "" {
+		if err == nil || !IsGone(err) || q.Exactly != "" {
 			break
 		}
 	}
-	switch {
-	case err == nil:
-		return version, nil
-	case isGone(err) && q.Exactly != "":
-		return "", &ExpiredError{q.Stream, q.Exactly, err}
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w", q.Stream, err)
 	}
-	return "", fmt.Errorf("list %s: %w", q.Stream, err)
+	return version, nil
 }
 
 func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record) error) (version string, err error) {
-	all := collection{c, q.Stream, q.Selection, q.Keep}
+	all := collection{c, q.Stream, q.Selection, Keep{}}
 	p := page{limit: pageSize, exactly: q.Exactly}
 	for {
 		meta, err := all.list(ctx, p, func(object frame.Object) error {
@@ -94,8 +77,8 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 // count.
 type origin struct {
 	collection collection
-	versions   versions
-	unsorted   atomic.Bool // its lists are not in the order of the joined keys
+	unsorted   atomic.Bool // its lists are not in the inventory's order
+	inexact    int         // so many lists in a row were not of the version that was asked for
 
 	version string // where it stood when it was asked last
 	asked   time.Time
@@ -133,7 +116,7 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) (bool, e
 		object = &listed
 		return listed.Err
 	})
-	if _, inexact := errors.AsType[*inexactError](err); inexact || isGone(err) || apierrors.IsBadRequest(err) {
+	if _, inexact := errors.AsType[*inexactError](err); inexact || IsGone(err) || apierrors.IsBadRequest(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -189,9 +172,9 @@ func (o *origin) askVersion(ctx context.Context, of collection) (string, error) 
 	case err != nil:
 		return "", fmt.Errorf("ask the server for the version of %s: %w", o.collection.stream, err)
 	case !change.IsVersion(meta.ResourceVersion):
-		return "", o.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+		return "", o.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
 	case first != nil:
-		err = o.versions.check(first, meta.ResourceVersion)
+		err = o.checkVersion(first, meta.ResourceVersion)
 	}
 	return meta.ResourceVersion, err
 }
@@ -377,41 +360,36 @@ func (e *inexactError) Error() string {
 	return fmt.Sprintf("the server listed resourceVersion %.40q where exactly %.40q was asked for", e.got, e.asked)
 }
 
-// versions judges the resourceVersions that a server gives a stream. It is pure.
-type versions struct {
-	stream  *change.Stream
-	inexact int // how many lists in a row were not of the requested version
+// unordered is an *UnorderedError.
+func (o *origin) unordered(format string, args ...any) error {
+	return &UnorderedError{o.collection.stream, fmt.Sprintf(format, args...)}
 }
 
-// unordered returns an *UnorderedError.
-func (v *versions) unordered(format string, args ...any) error {
-	return &UnorderedError{*v.stream, fmt.Sprintf(format, args...)}
-}
-
-// check refuses a version that cannot be ordered, and an object that is newer than the version list, unless that is "".
-func (v *versions) check(object *frame.Object, list string) error {
+// checkVersion refuses what cannot be ordered, and an object that is newer than the list that it is in, whose version
+// is list; "" is none.
+func (o *origin) checkVersion(object *frame.Object, list string) error {
 	version := object.ResourceVersion
 	switch {
 	case object.Err != nil && version == "":
 		return nil // the part that cannot be read may have one
 	case !change.IsVersion(version):
-		return v.unordered("%s/%s has the resourceVersion %.40q", object.Namespace, object.Name, version)
+		return o.unordered("%s/%s has the resourceVersion %.40q", object.Namespace, object.Name, version)
 	case list != "" && change.CompareVersions(version, list) > 0:
-		return v.unordered("%s/%s has the resourceVersion %.40q in a list of %.40q", object.Namespace, object.Name, version, list)
+		return o.unordered("%s/%s has the resourceVersion %.40q in a list of %.40q", object.Namespace, object.Name, version, list)
 	}
 	return nil
 }
 
-// ended returns the error with which a list at exactly one version ended, or an *UnorderedError if the server has
-// answered with another version too often: such lists may lack what was changed in between.
-func (v *versions) ended(err error) error {
+// listed takes what a list at exactly one version ended with, and returns it. A server that answers with another one
+// again and again is refused: its lists may lack what was changed in between.
+func (o *origin) listed(err error) error {
 	inexact, found := errors.AsType[*inexactError](err)
 	switch {
 	case err == nil:
-		v.inexact = 0
+		o.inexact = 0
 	case found:
-		if v.inexact++; v.inexact >= maxRestarts {
-			return v.unordered("%v", inexact)
+		if o.inexact++; o.inexact >= maxRestarts {
+			return o.unordered("%v", inexact)
 		}
 	}
 	return err

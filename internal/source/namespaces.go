@@ -45,30 +45,21 @@ type Namespaces struct {
 
 // NamespacesConfig is what Namespaces need.
 type NamespacesConfig struct {
-	Rest  *rest.Config
-	Store NamespaceStore
-	// Changed is told of changed labels. They are saved after it returns, so it is told again after an error or a
-	// crash.
+	Rest *rest.Config
+	// Saved are the labels by name, as Save saves them; nil labels are those of a namespace that is forgotten.
+	Saved map[string]map[string]string
+	Save  func(name string, labels map[string]string) error
+	// Changed is told of other labels. They are saved after it, so after an error it is told again, and after a crash.
 	Changed func(ctx context.Context, name string, before, after map[string]string) error
 	// Failed is told of errors after which something is tried again.
 	Failed func(err error)
 }
 
-// NamespaceStore keeps labels of namespaces; *checkpoint.Store does.
-type NamespaceStore interface {
-	Namespaces() (map[string]map[string]string, error)
-	SetNamespace(name string, labels map[string]string) error
-}
-
-// maxGone is for how many namespaces that are gone the labels are kept (I6).
+// maxGone is how many namespaces keep their labels that are gone (I6).
 const maxGone = 1000
 
 // NewNamespaces reads the saved labels. Run follows the namespaces until ctx ends, or its own does.
 func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, error) {
-	saved, err := config.Store.Namespaces()
-	if err != nil {
-		return nil, err
-	}
 	guard, err := newGuard(config.Rest)
 	if err != nil {
 		return nil, fmt.Errorf("build a client for %s: %w", config.Rest.Host, err)
@@ -82,7 +73,7 @@ func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, e
 	ctx, end := context.WithCancel(ctx)
 	return &Namespaces{
 		NamespacesConfig: config, guard: guard, client: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}),
-		ctx: ctx, end: end, listed: make(chan struct{}), labels: saved, gone: slices.Sorted(maps.Keys(saved)),
+		ctx: ctx, end: end, listed: make(chan struct{}), labels: config.Saved, gone: slices.Sorted(maps.Keys(config.Saved)),
 		moved: make(chan struct{}),
 	}, nil
 }
@@ -174,7 +165,7 @@ func (n *Namespaces) Run(ctx context.Context) {
 		return object, nil
 	}
 	failed := func(_ context.Context, _ *cache.Reflector, err error) {
-		if !isGone(err) && !errors.Is(err, io.EOF) { // as watches end: the next list mends that
+		if !IsGone(err) && !errors.Is(err, io.EOF) { // as watches end: the next list mends that
 			n.Failed(err)
 		}
 	}
@@ -194,7 +185,7 @@ func (n *Namespaces) Run(ctx context.Context) {
 // told takes the labels of a namespace that exists. Those of a new one are saved before they are used, so that no
 // record goes by labels that the next run does not know.
 func (n *Namespaces) told(name string, labels map[string]string) {
-	save := func() error { return n.Store.SetNamespace(name, labels) }
+	save := func() error { return n.Save(name, labels) }
 	if n.Known(name) == nil && n.retry(save) != nil {
 		return // the run ends
 	}
@@ -235,7 +226,7 @@ func (n *Namespaces) left(name string, told bool) {
 	}
 	n.mu.Unlock()
 	for _, name := range forgotten {
-		_ = n.retry(func() error { return n.Store.SetNamespace(name, nil) }) // it fails only when the run ends
+		_ = n.retry(func() error { return n.Save(name, nil) }) // it fails only when the run ends
 	}
 }
 

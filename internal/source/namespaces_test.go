@@ -14,16 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// keptLabels is a NamespaceStore that fails as often as it is told to.
+// keptLabels saves labels, and fails as often as it is told to.
 type keptLabels struct {
-	labels map[string]map[string]string
-	fails  int
-	calls  []string
+	fails int
+	calls []string
 }
 
-func (k *keptLabels) Namespaces() (map[string]map[string]string, error) { return k.labels, nil }
-
-func (k *keptLabels) SetNamespace(name string, labels map[string]string) error {
+func (k *keptLabels) save(name string, labels map[string]string) error {
 	if k.fails > 0 {
 		k.fails--
 		return errors.New("the disk is full")
@@ -35,9 +32,9 @@ func (k *keptLabels) SetNamespace(name string, labels map[string]string) error {
 // What labels choose is asked for before the labels are saved: after a crash between the two it is asked for again.
 func TestI4ChangedLabelsAreSavedAfterWhatTheyChooseIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &keptLabels{labels: map[string]map[string]string{"shop": {"team": "x"}}, fails: 1}
+		store := &keptLabels{fails: 1}
 		n, err := NewNamespaces(t.Context(), NamespacesConfig{
-			Rest: &rest.Config{Host: "http://server"}, Store: store, Failed: func(error) {},
+			Rest: &rest.Config{Host: "http://server"}, Saved: map[string]map[string]string{"shop": {"team": "x"}}, Save: store.save, Failed: func(error) {},
 			Changed: func(_ context.Context, name string, before, after map[string]string) error {
 				store.calls = append(store.calls, fmt.Sprintf("changed %s %v %v", name, before, after))
 				return nil
@@ -60,8 +57,10 @@ func TestI4ChangedLabelsAreSavedAfterWhatTheyChooseIsAskedFor(t *testing.T) {
 
 // Namespaces that are gone keep their labels, but not any number of them (I6).
 func TestI6LabelsOfNamespacesThatAreGoneAreBounded(t *testing.T) {
-	store := &keptLabels{labels: map[string]map[string]string{}}
-	n, err := NewNamespaces(t.Context(), NamespacesConfig{Rest: &rest.Config{Host: "http://server"}, Store: store, Failed: func(error) {}})
+	store := &keptLabels{}
+	n, err := NewNamespaces(t.Context(), NamespacesConfig{
+		Rest: &rest.Config{Host: "http://server"}, Saved: map[string]map[string]string{}, Save: store.save, Failed: func(error) {},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +103,7 @@ func TestNamespacesThatAreGoneAreAskedForOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &getter{codes: codes}
 				n, err := NewNamespaces(t.Context(), NamespacesConfig{
-					Rest: &rest.Config{Host: "http://server", Transport: server}, Store: &keptLabels{labels: map[string]map[string]string{}},
+					Rest: &rest.Config{Host: "http://server", Transport: server}, Saved: map[string]map[string]string{}, Save: new(keptLabels).save,
 					Failed: func(err error) { t.Error(err) },
 				})
 				if err != nil {

@@ -8,34 +8,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// listerWatcher is an Informer as the Reflector sees it.
-type listerWatcher struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
-func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
-
-// stoppable is a watch that the Reflector stops, however it ended. The decoder is closed under a lock of the watch, so
-// end, which may wait long, is called after that.
-type stoppable struct {
-	watch.Interface
-	end func()
-}
-
-// Stop implements watch.Interface.
-func (w *stoppable) Stop() {
-	w.Interface.Stop()
-	w.end()
-}
-
-// reflectorBackoff waits from 0.1 s up to 30 s, where the Reflector's own waits from 0.8 s up to 60 s. The jitter makes
-// each wait up to twice as long.
+// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s.
+// The jitter makes each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }
@@ -65,10 +44,6 @@ type sighting struct {
 	watch int
 }
 
-func newSighting(object []byte, watch int) sighting {
-	return sighting{len(object), crc32.Checksum(object, crc32.MakeTable(crc32.Castagnoli)), watch}
-}
-
 // seenRecord tells the records of one resourceVersion apart.
 type seenRecord struct {
 	key change.Key
@@ -76,9 +51,7 @@ type seenRecord struct {
 	op  change.Op
 }
 
-func newSeenRecord(rec *change.Record) seenRecord { return seenRecord{rec.Key, rec.UID, rec.Op} }
-
-// forget begins another version. It drops a large map, which would take long to clear each time.
+// forget is for another version. A version of many records leaves no large map, which takes long to clear.
 func (s *sightings) forget() {
 	const few = 1 << 6
 	if len(*s) > few {
@@ -90,24 +63,21 @@ func (s *sightings) forget() {
 // errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
 var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
 
-// has says whether the record was brought before, with the same content. With other content, it may be the same state,
-// written by an API server of another version; nobody can tell, so it is told again rather than lost.
-func (s sightings) has(rec *change.Record) bool {
-	seen, found := s[newSeenRecord(rec)]
-	return found && seen == newSighting(rec.Object, seen.watch)
-}
-
-// add remembers the record, which the watch of that number has brought.
-func (s sightings) add(rec *change.Record, watch int) error {
-	key, now := newSeenRecord(rec), newSighting(rec.Object, watch)
+// note remembers the record, which the watch of that number brought, and says whether it is in line already. One with
+// other content is not, unless it was written by an API server of another version, which nobody can tell: so it is told
+// rather than lost.
+func (s sightings) note(rec *change.Record, watch int) (again bool, err error) {
+	key := seenRecord{rec.Key, rec.UID, rec.Op}
+	now := sighting{len(rec.Object), crc32.Checksum(rec.Object, crc32.MakeTable(crc32.Castagnoli)), watch}
 	before, found := s[key]
+	again = found && before == sighting{now.size, now.sum, before.watch}
 	switch {
-	case found && before.watch == now.watch && before != now:
-		return errSameVersion
+	case found && !again && before.watch == watch:
+		return false, errSameVersion
 	case found || len(s) < maxSeen:
 		s[key] = now
 	}
-	return nil
+	return again, nil
 }
 
 // isLike says whether both are of the same records.

@@ -108,8 +108,7 @@ func TestI4AListOfAnotherVersionIsNone(t *testing.T) {
 
 // TestI4AnObjectIsNoNewerThanItsList, and has a version, unless it cannot be read.
 func TestI4AnObjectIsNoNewerThanItsList(t *testing.T) {
-	stream := pods()
-	v := versions{stream: &stream}
+	o := origin{collection: collection{stream: pods()}}
 	for what, c := range map[string]struct {
 		object  frame.Object
 		list    string
@@ -125,7 +124,7 @@ func TestI4AnObjectIsNoNewerThanItsList(t *testing.T) {
 		"unreadable, and newer":       {frame.Object{ResourceVersion: "101", Err: errNoName}, "100", true},
 		"unreadable, and in the list": {frame.Object{ResourceVersion: "99", Err: errNoName}, "100", false},
 	} {
-		err := v.check(&c.object, c.list)
+		err := o.checkVersion(&c.object, c.list)
 		if _, refused := errors.AsType[*UnorderedError](err); refused != c.refused || (err != nil) != c.refused {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -134,19 +133,18 @@ func TestI4AnObjectIsNoNewerThanItsList(t *testing.T) {
 
 // TestI4OneListThatIsExactForgivesThoseBeforeIt, and other failures say nothing.
 func TestI4OneListThatIsExactForgivesThoseBeforeIt(t *testing.T) {
-	stream := pods()
-	v, inexact := versions{stream: &stream}, &inexactError{"300", "290"}
+	o, inexact := origin{collection: collection{stream: pods()}}, &inexactError{"300", "290"}
 	for _, between := range []error{nil, errChanged} {
 		for range maxRestarts - 1 {
-			if err := v.ended(inexact); err != inexact {
+			if err := o.listed(inexact); err != inexact {
 				t.Errorf("got %v", err)
 			}
 		}
-		if err := v.ended(between); err != between {
+		if err := o.listed(between); err != between {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, refused := errors.AsType[*UnorderedError](v.ended(inexact)); !refused {
+	if _, refused := errors.AsType[*UnorderedError](o.listed(inexact)); !refused {
 		t.Errorf("%d lists of another version in a row are not refused", maxRestarts)
 	}
 }

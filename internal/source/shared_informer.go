@@ -136,7 +136,6 @@ func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.In
 		},
 	}
 	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
-	i.origin.versions.stream = stream
 	i.comparer.due = make(chan struct{}, 1)
 	i.tryJoin, i.askAgain = func() { s.tryJoin(i) }, func(a ask) { s.ask(a) }
 	s.mu.Lock()

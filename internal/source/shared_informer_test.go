@@ -250,7 +250,7 @@ func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
 			i := r.informer.informers[0]
 			opened, err := i.open(r.Context(), "100", nil)
 			r.must(err)
-			lock := opened.(*stoppable).Interface.(*watch.StreamWatcher)
+			lock := opened.(*feed).decoded
 			i.turns.take() // as a snapshot has it
 			r.server.do("a 101")
 			r.server.each(end)

@@ -21,12 +21,13 @@ func TestI2WhatIsSeenIsToldByItsContent(t *testing.T) {
 		err    error
 	}{{1, "x", false, nil}, {1, "x", true, nil}, {1, "y", false, errSameVersion}, {2, "x", true, nil}, {3, "y", false, nil}, {3, "x", false, errSameVersion}} {
 		rec.Object = []byte(step.object)
-		if has, err := seen.has(rec), seen.add(rec, step.watch); has != step.has || err != step.err {
+		if has, err := seen.note(rec, step.watch); has != step.has || err != step.err {
 			t.Errorf("%+v: %t, %v", step, has, err)
 		}
 	}
-	if seen.forget(); seen.has(rec) {
-		t.Error("a record of another version is known")
+	seen.forget()
+	if again, err := seen.note(rec, 4); again || err != nil {
+		t.Errorf("a record of another version is known: %t, %v", again, err)
 	}
 }
 
@@ -34,12 +35,15 @@ func TestI2WhatIsSeenIsToldByItsContent(t *testing.T) {
 func TestI6WhatIsSeenAtOneVersionIsBounded(t *testing.T) {
 	seen := sightings{}
 	for i := range maxSeen + 10 {
-		must(t, seen.add(watched(change.Deleted, strconv.Itoa(i), "20"), 1))
+		_, err := seen.note(watched(change.Deleted, strconv.Itoa(i), "20"), 1)
+		must(t, err)
 	}
+	first, _ := seen.note(watched(change.Deleted, "1", "20"), 1)
+	last, _ := seen.note(watched(change.Deleted, strconv.Itoa(maxSeen+1), "20"), 1)
 	if len(seen) != maxSeen {
 		t.Errorf("%d records are remembered, want %d", len(seen), maxSeen)
 	}
-	if !seen.has(watched(change.Deleted, "1", "20")) || seen.has(watched(change.Deleted, strconv.Itoa(maxSeen+1), "20")) {
+	if !first || last {
 		t.Error("what is remembered is not, or what is not is")
 	}
 }

@@ -89,14 +89,12 @@ func TestI4APageThatOutlastsItsWatchesGetsSmaller(t *testing.T) {
 		names := many(pageSize)
 		r.exist("lake", 1000, names...)
 		var limits []string
-		r.server.answer = func(kind string, q url.Values) *http.Response {
-			if kind == "list" {
-				if limits = append(limits, q.Get("limit")); number(q.Get("limit")) > 2*firstPage {
-					time.Sleep(stillTime - time.Second) // longer than a watch
-				}
+		r.answers("list", func(q url.Values) *http.Response {
+			if limits = append(limits, q.Get("limit")); number(q.Get("limit")) > 2*firstPage {
+				time.Sleep(stillTime - time.Second) // longer than a watch
 			}
 			return nil
-		}
+		})
 		r.start("lake")
 		r.ask("lake", change.Resync, change.Limits{})
 		r.pass(time.Hour)
@@ -130,14 +128,14 @@ func TestI4ASnapshotGoesOnBehindAFailure(t *testing.T) {
 		r.server.do("drifted 25", "100")
 		r.server.pageSize = 2
 		failures := 0
-		r.server.answer = func(kind string, q url.Values) *http.Response {
-			if kind == "list" && q.Get("continue") != "" {
+		r.answers("list", func(q url.Values) *http.Response {
+			if q.Get("continue") != "" {
 				if failures++; failures < 3 {
 					return reply(500, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"boom","code":500}`)
 				}
 			}
 			return nil
-		}
+		})
 		r.start("lake")
 		r.ask("lake", change.Resync, change.Limits{})
 		r.pass(time.Minute)
@@ -226,12 +224,12 @@ func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
 			r.has("bus", 100, names...)
 			r.server.pageSize = 3
 			stuck := make(chan struct{})
-			r.server.answer = func(kind string, q url.Values) *http.Response {
-				if kind == "list" && q.Get("continue") != "" {
+			r.answers("list", func(q url.Values) *http.Response {
+				if q.Get("continue") != "" {
 					<-stuck
 				}
 				return nil
-			}
+			})
 			abandoned := 0
 			r.config = func(config *Config) {
 				config.Observer.Abandoned = func(change.Stream, *change.Snapshot) { abandoned++ }
@@ -329,16 +327,16 @@ func TestTheRateOfSnapshotsIsBounded(t *testing.T) {
 
 // TestPaceFollowsTheSink: it doubles while half of what waits is taken fast, and halves where that takes long.
 func TestPaceFollowsTheSink(t *testing.T) {
-	var p pace
+	ahead := leastAhead
 	for _, c := range []struct {
 		wait time.Duration
 		want int
 	}{{time.Millisecond, mostAhead}, {(minWait + maxWait) / 2, mostAhead}, {time.Second, leastAhead}} {
 		for range 20 {
-			p.waited(c.wait)
+			ahead = nextAhead(ahead, c.wait)
 		}
-		if p.limit() != c.want {
-			t.Errorf("behind waits of %s it is %d bytes ahead, want %d", c.wait, p.limit(), c.want)
+		if ahead != c.want {
+			t.Errorf("behind waits of %s it is %d bytes ahead, want %d", c.wait, ahead, c.want)
 		}
 	}
 }

@@ -16,20 +16,16 @@ const (
 	maxStuck   = 5 * time.Second // how long a sink that takes nothing holds up the others of its list
 )
 
-// pace is how many bytes of a snapshot may wait for a sink. The zero value is ready for use.
-type pace struct{ ahead int }
-
-// limit is how many bytes may wait now.
-func (p *pace) limit() int { return max(p.ahead, leastAhead) }
-
-// waited notes how long it took until half of them were taken.
-func (p *pace) waited(d time.Duration) {
+// nextAhead is how many bytes of a snapshot may wait for a sink, of which half were taken in the time where so many
+// waited.
+func nextAhead(ahead int, took time.Duration) int {
 	switch {
-	case d < minWait:
-		p.ahead = min(2*p.limit(), mostAhead)
-	case d > maxWait:
-		p.ahead = max(p.limit()/2, leastAhead)
+	case took < minWait:
+		return min(2*ahead, mostAhead)
+	case took > maxWait:
+		return max(ahead/2, leastAhead)
 	}
+	return ahead
 }
 
 // NewRate bounds how many objects full snapshots read in a second, whatever their streams; 0 is no bound.

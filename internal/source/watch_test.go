@@ -99,19 +99,13 @@ func TestAServerThatIsBusyIsAskedAgain(t *testing.T) {
 	play(t, 200, func(r *rig) {
 		r.exist("lake", 100)
 		r.server.do("a 150")
-		watches, versions := 0, 0
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "version" {
-				versions++
-			}
-			if kind != "watch" {
-				return nil
-			}
+		watches := 0
+		r.answers("watch", func(url.Values) *http.Response {
 			if watches++; watches < 3 {
 				return busy()
 			}
 			return nil
-		}
+		})
 		r.start("lake")
 		r.pass(time.Minute)
 		r.want("lake", "added a 150")

@@ -245,7 +245,7 @@ func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 	homes := []string{
 		"internal/app/destination/kinds.go", "internal/app/destination/kafka.go", "internal/app/destination/kafkatable.go",
 		"internal/app/destination/signalhandler.go", "internal/app/destination/nats.go", "internal/app/destination/file.go",
-		"internal/app/dev.go", // a server of NATS is what it is about
+		"cmd/exporter/dev.go", // a server of NATS is what it is about
 	}
 	for _, s := range sources(t) {
 		if !isApp(s.dir) && s.dir != "cmd/exporter" || slices.Contains(homes, s.dir+"/"+filepath.Base(s.name)) {

@@ -124,7 +124,7 @@ func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images 
 			if err := store.KeepObjects(stream.String(), []byte(rules.today.Form)); err != nil {
 				return nil, err
 			}
-			config.Kept, config.Ignore, config.BeforeHidden = images, isIgnored, true
+			config.Kept, config.Ignore, config.BeforeHidden = images.Images, isIgnored, true
 		}
 		informer := source.NewSharedInformer(config)
 		l.serve(stream, informer)

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/app/objecttype"
+	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/audit/webhook"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
@@ -111,18 +111,28 @@ func checkCluster(ctx context.Context, of *checkedTask, r *console.Findings) {
 	if catalog != nil && catalog.Incomplete() != nil {
 		r.Note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
 	}
-	access, err := source.NewAccess(c.Rest)
+	client, err := source.NewClient(c.Rest, 0)
 	if r.Problem(err) {
 		return
 	}
 	for _, s := range c.Streams() {
-		checkStream(ctx, access, &s, r)
+		checkStream(ctx, client, &s, r)
 	}
-	for _, missing := range access.Missing(ctx) {
-		r.Note(missing)
+	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
+	for _, right := range []struct { // that no stream needs
+		stream change.Stream
+		lack   string
+	}{
+		{change.Stream{Resource: definitions}, "a stream whose definition is deleted waits for it"},
+		{leases("kube-system"), "a gap begins some seconds later, since nobody knows how many API servers there are"},
+	} {
+		if verbs, err := client.Forbidden(ctx, right.stream, "list"); err == nil && len(verbs) > 0 {
+			r.Note(fmt.Sprintf("the API server forbids to list %s: %s", right.stream, right.lack))
+		}
 	}
 	if cfg.AsksNamespaces() {
-		missing, err := access.Namespaces(ctx)
+		namespaces := change.Stream{Resource: change.Resource{Version: "v1", Name: "namespaces"}}
+		missing, err := client.Forbidden(ctx, namespaces, "get", "list", "watch")
 		if err == nil && len(missing) > 0 {
 			err = fmt.Errorf("labels of namespaces are asked for, and the API server forbids to %s namespaces: "+
 				"bind a role with these verbs to the exporter's user, or streams that need them wait", strings.Join(missing, ", "))
@@ -131,7 +141,7 @@ func checkCluster(ctx context.Context, of *checkedTask, r *console.Findings) {
 			r.OK("labels of namespaces")
 		}
 	}
-	checkPaths(ctx, access, c, cfg, r)
+	checkPaths(ctx, client, c, cfg, r)
 	checkLease(ctx, of, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
@@ -153,8 +163,8 @@ func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *console.Findin
 	}
 }
 
-func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *console.Findings) {
-	err := access.Check(ctx, s.Stream, s.Selection)
+func checkStream(ctx context.Context, client *source.Client, s *selection.Selected, r *console.Findings) {
+	err := client.Check(ctx, s.Stream, s.Selection)
 	if errors.As(err, new(*source.ForbiddenError)) && source.IsWildcard(s.Names[0]) {
 		r.Note("resource " + s.Stream.String() + " waits: " + err.Error())
 		return
@@ -167,7 +177,7 @@ func checkStream(ctx context.Context, access *source.Access, s *selection.Select
 		origin = ", of " + s.Names[0]
 	}
 	r.OK("resource " + s.Stream.String() + origin)
-	if s.Stream.Namespace != "" && access.NamespaceMissing(ctx, s.Stream.Namespace) {
+	if s.Stream.Namespace != "" && client.NamespaceMissing(ctx, s.Stream.Namespace) {
 		r.Note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
 	}
 }
@@ -177,7 +187,8 @@ func checkAudit(ctx context.Context, cfg *config.Config, running *control.Runnin
 	if cfg.Audit == nil {
 		return
 	}
-	if err := actors.Files(cfg.Audit).Load(); err != nil {
+	files := webhook.Certificates{Cert: cfg.Audit.TLS.Cert, Key: cfg.Audit.TLS.Key, ClientCA: cfg.Audit.ClientCA}
+	if err := files.Load(); err != nil {
 		r.Problem(usage.Wrap(err))
 		return
 	}
@@ -222,8 +233,8 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 
 // checkPaths finds paths that no object can have of any resource that they are for. A wildcard may stand for more, some
 // day.
-func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, cfg *config.Config, r *console.Findings) {
-	known := objecttype.NewSchemas(access)
+func checkPaths(ctx context.Context, client *source.Client, c *cluster.Cluster, cfg *config.Config, r *console.Findings) {
+	known := destination.NewSchemas(client)
 	for _, of := range allRules(c, cfg) {
 		for _, key := range []string{"drop", "only", "redact", "ignore"} {
 			for _, path := range of.paths[key] {
@@ -244,7 +255,7 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 }
 
 // lacks says whether the path is known to lead nowhere in all objects of the streams.
-func lacks(ctx context.Context, known *objecttype.Schemas, streams []selection.Selected, path string) bool {
+func lacks(ctx context.Context, known *destination.Schemas, streams []selection.Selected, path string) bool {
 	steps, err := transform.Steps(path)
 	if err != nil {
 		return false // which is a problem already
@@ -324,4 +335,80 @@ func (of *checkedTask) bid(ctx context.Context) statelog.Bid {
 		bid.Judge = task.JudgeOf(ctx, of.cluster, lease.String())
 	}
 	return bid
+}
+
+// resumer is a sink that can say what stands against going on at a saved mark, "" is none. It changes nothing.
+type resumer interface {
+	CheckMark(ctx context.Context, saved sink.Mark) (note string, err error)
+}
+
+// checkSink looks at a sink, with what is saved, and what the exporter does that may have it open.
+func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *console.Findings) {
+	built, err := destination.Build(s, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+	d, ofErr := destination.Of(s, c)
+	if r.Problem(cmp.Or(err, ofErr)) {
+		return
+	}
+	note, resumed, mark := "", "", sink.Mark("")
+	if had.State != nil {
+		mark = sink.Mark(had.Marks[s.Name])
+	}
+	if target, ok := built.Target.(sink.Checker); ok {
+		note, err = target.Check(ctx)
+	}
+	if target, ok := built.Target.(resumer); ok && err == nil {
+		resumed, err = target.CheckMark(ctx, mark)
+	}
+	if d.InUse != nil && d.InUse(err) && had.holds(s.Name, d.Address) {
+		note, err = "the running exporter has it open", nil
+	}
+	if r.ProblemOf("sink "+s.Name, err) {
+		return
+	}
+	r.OK("sink " + s.Name)
+	if d.Hearer != nil { // others can ask through the sink's broker, where they may
+		h, err := d.Hearer(requests.Shut())
+		if err == nil {
+			err = h.Check(ctx)
+		}
+		r.ProblemOf("sink "+s.Name, err)
+	}
+	checkSchemas(ctx, s, mark, c, r)
+	for _, text := range []string{note, resumed} {
+		if text != "" {
+			r.Note("sink " + s.Name + ": " + text)
+		}
+	}
+}
+
+// mostFailures bounds how often one registry is asked in vain.
+const mostFailures = 5
+
+// checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
+// none.
+func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.Cluster, r *console.Findings) {
+	if c.Rest == nil {
+		return // that there is no cluster is told
+	}
+	planned, err := destination.NewPlan(s, c)
+	if r.ProblemOf("sink "+s.Name, err) || planned == nil {
+		return
+	}
+	asked, adds, failures := map[string]bool{}, 0, 0
+	for _, one := range c.Taken(s) {
+		resource := one.Stream.Resource
+		if asked[resource.String()] || failures == mostFailures {
+			continue
+		}
+		asked[resource.String()] = true
+		plan, err := planned(ctx, &one.Stream, at)
+		if r.ProblemOf("sink "+s.Name+": resource "+resource.String(), err) {
+			failures++
+		} else if plan.Value.IsNew() {
+			adds++
+		}
+	}
+	if failures == 0 && len(asked) > 0 {
+		r.OK(fmt.Sprintf("sink %s: schema registry, %d resources, %d new versions", s.Name, len(asked), adds))
+	}
 }

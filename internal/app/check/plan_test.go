@@ -40,18 +40,21 @@ func (served) Names() []string { return nil }
 
 func (served) LeftOut(string) []source.LeftOut { return nil }
 
-// configured is what the text chooses of what is served.
-func configured(t *testing.T, text string, of served) (*config.Config, *cluster.Cluster) {
+// configured is what the text chooses of what is served, for the task of the number where it has several.
+func configured(t *testing.T, text string, of served, task int) (*config.Config, *cluster.Cluster) {
 	t.Helper()
 	cfg, err := config.Parse("config.yaml", []byte("cluster: c\n"+text), os.LookupEnv)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	if cfg.IsSplit() {
+		cfg = cfg.Of(cfg.AllTasks()[task-1])
+	}
 	chosen, errs := selection.Choose(of, cfg.Resources)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	c := &cluster.Cluster{Name: "c"}
+	c := &cluster.Cluster{Name: "c", Task: cfg.Task.Number}
 	c.Chosen.Store(chosen)
 	return cfg, c
 }
@@ -63,7 +66,7 @@ func savedWith(t *testing.T, text string) *control.State {
 	if text == "" {
 		return state
 	}
-	cfg, c := configured(t, text, everything())
+	cfg, c := configured(t, text, everything(), 1)
 	state.Configurations = map[string]json.RawMessage{}
 	for i := range cfg.Sinks {
 		text, err := Record(c, cfg, &cfg.Sinks[i])
@@ -86,7 +89,11 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 	script.Run(t, "testdata/plan.txt", func(text string) string {
 		parts := append(strings.Split(text, "---"), "")
 		of := slices.DeleteFunc(everything(), func(r change.Resource) bool { return " without "+r.Name+"\n" == parts[2] })
-		cfg, now := configured(t, parts[1], of)
+		task := 1
+		if parts[2] == " task 2\n" {
+			task = 2
+		}
+		cfg, now := configured(t, parts[1], of, task)
 		return strings.Join(Plan(savedWith(t, parts[0]), now, cfg), "\n   ")
 	})
 }
@@ -97,7 +104,7 @@ func key(of string) string { return strings.Repeat(of, 40) }
 // TestTheRecordShowsNothing of what is configured.
 func TestTheRecordShowsNothing(t *testing.T) {
 	cfg, c := configured(t, "redactKey: "+key("secret")+"\nresources: [{resource: pods, filter: 'object.secret == 1'}]\n"+
-		"sinks: [{name: bus, kafka: {brokers: ['secret:1'], headers: {Authorization: secret}}}]\n", everything())
+		"sinks: [{name: bus, kafka: {brokers: ['secret:1'], headers: {Authorization: secret}}}]\n", everything(), 1)
 	text, err := Record(c, cfg, &cfg.Sinks[0])
 	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "kafka.headers") {
 		t.Errorf("the record is %s, %v", text, err)
@@ -105,30 +112,3 @@ func TestTheRecordShowsNothing(t *testing.T) {
 }
 
 var must = script.Must
-
-// TestThePlanSaysWhatGoesToAnotherTask, and of what it gets, that another task may have it.
-func TestThePlanSaysWhatGoesToAnotherTask(t *testing.T) {
-	const ha = "state: {log: {sink: lake}}\nha: {}\nsinks: [{name: lake, kafka: {brokers: ['h:1']}}]\n"
-	of := func(text string, number int) (*config.Config, *cluster.Cluster) {
-		cfg, err := config.Parse("config.yaml", []byte("cluster: c\n"+text), os.LookupEnv)
-		must(t, err)
-		cfg = cfg.Of(cfg.AllTasks()[number-1])
-		chosen, errs := selection.Choose(everything(), cfg.Resources)
-		must(t, errors.Join(errs...))
-		c := &cluster.Cluster{Name: "c", Task: number}
-		c.Chosen.Store(chosen)
-		return cfg, c
-	}
-	text := "tasks: 2\nresources: [{resource: pods, task: 2}, {resource: configmaps, task: 1}]\n" + ha
-	saved := savedWith(t, "resources: [pods]\n"+ha)
-	for number, want := range map[int][]string{
-		1: {"sink lake has nothing of configmaps yet: it gets all objects, or what has changed if another task has them",
-			"task 2 is to have pods: it goes on there, from what is saved here"},
-		2: nil,
-	} {
-		cfg, c := of(text, number)
-		if lines := Plan(saved, c, cfg); !slices.Equal(lines, want) {
-			t.Errorf("task %d:\n%s\nwant\n%s", number, strings.Join(lines, "\n"), strings.Join(want, "\n"))
-		}
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -127,6 +128,10 @@ type checkedTask struct {
 	cluster *cluster.Cluster
 }
 
+func leases(namespace string) change.Stream {
+	return change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
+}
+
 // checkLease says whether the exporter may use its Lease, and changes nothing.
 func checkLease(ctx context.Context, of *checkedTask, r *console.Findings) {
 	if of.cfg.HA == nil {
@@ -141,9 +146,9 @@ func checkLease(ctx context.Context, of *checkedTask, r *console.Findings) {
 		verbs = append(verbs, "list", "delete")
 	}
 	var missing []string
-	access, err := source.NewAccess(of.cluster.Leases)
+	client, err := source.NewClient(of.cluster.Leases, 0)
 	if err == nil {
-		missing, err = access.Leases(ctx, place.Namespace, verbs...)
+		missing, err = client.Forbidden(ctx, leases(place.Namespace), verbs...)
 	}
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("ha.lease: the API server forbids to %s leases of group coordination.k8s.io in namespace %s: "+

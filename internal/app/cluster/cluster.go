@@ -195,10 +195,14 @@ func Find(ctx context.Context, to Access, cfg *config.Config) (*Cluster, error) 
 
 // Identify asks the server who it is, and waits until it can tell what it serves.
 func (c *Cluster) Identify(ctx context.Context) (err error) {
-	if c.UID, err = source.ClusterUID(ctx, c.Rest); err != nil {
+	client, err := source.NewClient(c.Rest, 0)
+	if err != nil {
 		return err
 	}
-	return source.AwaitReady(ctx, c.Rest)
+	if c.UID, err = client.ClusterUID(ctx); err != nil {
+		return err
+	}
+	return client.AwaitReady(ctx)
 }
 
 // Judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It

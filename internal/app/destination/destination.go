@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
@@ -92,15 +91,6 @@ func retried(told Observer, name string) sink.RetryFunc {
 	return func(reason string, err error) { told.Retried(name, reason, err) }
 }
 
-// need is how much of the cluster a kind has to know, before a log can be read.
-type need uint8
-
-const (
-	nothing     need = iota
-	clusterName      // where it writes is named after the cluster
-	streams          // and after the streams, and looks like what others write to
-)
-
 // Place is what one sink alone writes to, at one of some servers.
 type Place struct {
 	servers []string // host:port of some; none is this host
@@ -156,7 +146,7 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 	if err != nil {
 		return nil, err
 	}
-	access, err := source.NewAccess(c.Rest)
+	server, err := source.NewClient(c.Rest, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +156,7 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 		return encode.Subjects(r.Subject, s.Format, topic, resource)
 	}
 	return registry.NewSchemas(registry.Options{
-		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects,
+		Client: client, Types: &types{cluster: c, sink: s, client: server, notice: func(text string) { told.Noticed(s.Name, text) }}, Format: s.Format, Subjects: subjects,
 		Columns: s.HasColumns(), Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
 	}), nil
 }

@@ -1,6 +1,6 @@
 // Package destination defines how each kind of sink is built, read back, routed and distinguished from others. Apart
 // from package config, which has their keys, and what is special about standard output, it is the only package that
-// knows which kinds there are.
+// knows which kinds there are. It also knows what type the values of a sink's records have (types.go).
 //
 // Decisions:
 //
@@ -10,4 +10,6 @@
 //   - A destination is a struct with functions. An interface would have ten methods, most of which a kind leaves empty.
 //   - Two places are the same only where that is certain. Servers that have other names are taken for others: a wrong
 //     refusal would keep a right configuration from starting, and the sink fences a second writer anyway (I10).
+//   - A document with the API server's schemas is large (megabytes), and a hash in its index says whether it has
+//     changed. A run keeps one document and the index (types); a command asks for each document once (Schemas).
 package destination

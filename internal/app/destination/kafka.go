@@ -309,14 +309,10 @@ func (t *kafkaTail) holds(topic, resource string) bool {
 
 // kafkaNeeds is the name of the cluster where it is in a topic. Where nothing is in all topics of a template, only the
 // streams tell which of the brokers' topics are meant.
-func kafkaNeeds(s *config.Sink) need {
-	if slices.ContainsFunc(templatesOf(s, ""), func(t *encode.Topic) bool { return !t.IsDistinct() }) {
-		return streams
-	}
-	if strings.Contains(strings.Join(slices.AppendSeq([]string{s.Kafka.Topic}, maps.Values(s.Kafka.Topics)), ""), "{cluster}") {
-		return clusterName
-	}
-	return nothing
+func kafkaNeeds(s *config.Sink) (name, streams bool) {
+	all := slices.AppendSeq([]string{s.Kafka.Topic}, maps.Values(s.Kafka.Topics))
+	streams = slices.ContainsFunc(templatesOf(s, ""), func(t *encode.Topic) bool { return !t.IsDistinct() })
+	return strings.Contains(strings.Join(all, ""), "{cluster}"), streams
 }
 
 // Moved is a resource that goes from one task to another.

@@ -10,20 +10,20 @@ import (
 func TestATailHoldsWhatItsTemplatesMake(t *testing.T) {
 	for _, test := range []struct {
 		topic string
-		needs need
+		needs [2]bool           // the name of the cluster, and its streams
 		holds map[string]string // a topic for each resource
 		not   map[string]string
 	}{
-		{"k8s.{cluster}.{resource}", clusterName, map[string]string{"pods": "k8s.c.pods", "gears.example.com": "k8s.c.gears.example.com"},
+		{"k8s.{cluster}.{resource}", [2]bool{true, false}, map[string]string{"pods": "k8s.c.pods", "gears.example.com": "k8s.c.gears.example.com"},
 			map[string]string{"pods": "k8s.c.eu.pods", "gears.example.com": "k8s.c.gears"}},
-		{"k8s.{group}.{label:team}", nothing, map[string]string{"pods": "k8s.core.red", "gears.example.com": "k8s.example.com.blue"},
+		{"k8s.{group}.{label:team}", [2]bool{}, map[string]string{"pods": "k8s.core.red", "gears.example.com": "k8s.example.com.blue"},
 			map[string]string{"pods": "k8s.example.com.red"}},
-		{"all", nothing, map[string]string{"pods": "all"}, map[string]string{"pods": "alle"}},
-		{"{resource}", streams, nil, nil}, {"{namespace}-{kind}", streams, nil, nil},
+		{"all", [2]bool{}, map[string]string{"pods": "all"}, map[string]string{"pods": "alle"}},
+		{"{resource}", [2]bool{false, true}, nil, nil}, {"{namespace}-{kind}", [2]bool{false, true}, nil, nil},
 	} {
 		k := &config.Kafka{Topic: test.topic}
-		if got := kafkaNeeds(&config.Sink{Kafka: k}); got != test.needs {
-			t.Errorf("%s needs %d of the cluster, want %d", test.topic, got, test.needs)
+		if name, streams := kafkaNeeds(&config.Sink{Kafka: k}); [2]bool{name, streams} != test.needs {
+			t.Errorf("%s needs the cluster's name: %t, and its streams: %t", test.topic, name, streams)
 		}
 		tail := &kafkaTail{templates: templatesOf(&config.Sink{Kafka: k}, "c"), known: map[string]bool{}}
 		for resource, topic := range test.holds {

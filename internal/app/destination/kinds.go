@@ -20,13 +20,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Plan says what a run would do about the schemas of a stream's records, and changes nothing. There may be one beside
-// an error: of a version that the registry would refuse, or of keys that do not go on with those that the sink has at
-// the mark.
-type Plan func(ctx context.Context, stream *change.Stream, at sink.Mark) (*registry.Plan, error)
-
-// NewPlan is nil where the sink has no registry.
-func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
+// NewPlan says what a run would do about the schemas of a stream's records, and changes nothing. There may be a plan
+// beside an error: of a version that the registry would refuse, or of keys that do not go on with those that the sink
+// has at the mark. It is nil where the sink has no registry.
+func NewPlan(
+	s *config.Sink, c *cluster.Cluster,
+) (func(context.Context, *change.Stream, sink.Mark) (*registry.Plan, error), error) {
 	d, err := Of(s, c)
 	if err != nil || d.Registry == nil {
 		return nil, err
@@ -46,20 +45,20 @@ func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
 func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	c := &cluster.Cluster{Name: cfg.Cluster}
-	need := needs(s)
-	if need == streams || need == clusterName && c.Name == "" {
+	needsName, needsStreams := needs(s)
+	if needsStreams || needsName && c.Name == "" {
 		var err error
 		if c, err = cluster.Find(ctx, to, cfg); err != nil {
 			return nil, err
 		}
 	}
-	if need == streams {
+	if needsStreams {
 		if _, err := c.Resolve(ctx, c.Rest, cfg.Resources); err != nil {
 			return nil, err
 		}
 	}
 	return readerOf(s, c, func(d *Destination) (sink.Reader, error) {
-		if d.tail == nil || need == streams {
+		if d.tail == nil || needsStreams {
 			return d.read(start)
 		}
 		return d.tail(start)
@@ -67,16 +66,18 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 }
 
 // NeedsStreams says whether only the streams tell which places the sink writes to.
-func NeedsStreams(s *config.Sink) bool { return needs(s) == streams }
+func NeedsStreams(s *config.Sink) bool {
+	_, streams := needs(s)
+	return streams
+}
 
-func needs(s *config.Sink) need {
-	switch s.Kind() {
-	case config.KindKafka:
+// needs says what of the cluster has to be known, before a log can be read: its name, where that is in the places that
+// the sink writes to, and its streams, where only they tell these from what others write to.
+func needs(s *config.Sink) (name, streams bool) {
+	if s.Kind() == config.KindKafka {
 		return kafkaNeeds(s)
-	case config.KindNATS:
-		return clusterName
 	}
-	return nothing
+	return s.Kind() == config.KindNATS, false
 }
 
 // Of is the destination of a configured sink, by its kind: the place outside package config that knows which there are.

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/test/script"
 )
@@ -30,28 +31,6 @@ func crossroads() *cluster.Cluster {
 		{Stream: core("nodes", "Node"), Names: []string{"nodes"}},
 	}})
 	return c
-}
-
-func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
-	s := &config.Sink{Name: "lake", Kafka: &config.Kafka{
-		Topic: "all", Topics: map[string]string{"po": "pods.{label:app}", "*": "wild.{resource}"},
-	}}
-	c := crossroads()
-	routes, err := kafkaRoutes(s, c)
-	must(t, err)
-	rec := &change.Record{Op: change.Added, Object: []byte(`{"metadata":{"labels":{"app":"web"}}}`)}
-	for i, want := range []string{"pods.web", "wild.services", "all"} {
-		if rec.Stream = &c.Streams()[i].Stream; string(routes.Append(nil, rec)) != want {
-			t.Errorf("%s goes to %s, want %s", rec.Stream, routes.Append(nil, rec), want)
-		}
-	}
-	topics, found := topicsOf(c, s, routes)
-	if want := []string{"all", "pods.-", "wild.services"}; !slices.Equal(topics, want) {
-		t.Errorf("topics that are known beforehand are %q, want %q", topics, want)
-	}
-	if want := []string{"wild.services"}; !slices.Equal(found, want) {
-		t.Errorf("of topics, %q are what a wildcard found, want %q", found, want)
-	}
 }
 
 // TestStreamsThatJoinHaveRoutesOfTheirOwn by the templates of wildcards; one that is over keeps them for what is still
@@ -82,16 +61,13 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
-	n := &config.NATS{Subject: "k8s.{resource}.{name}", Subjects: map[string]string{"po": "pods.{label:app}", "nodes": "k8s.nodes.{name}"}}
-	routes, subjects, err := natsRoutes(n, crossroads())
-	if err != nil || !slices.Equal(subjects, []string{"k8s.*.*", "pods.*"}) {
-		t.Errorf("the stream is to take %q (%v)", subjects, err)
+// goes says where a record of each stream goes whose object has no labels.
+func goes(c *cluster.Cluster, routes encode.Routes) (told string) {
+	for _, of := range c.Streams() {
+		rec := &change.Record{Stream: &of.Stream, Op: change.Deleted, Key: change.Key{Namespace: "shop", Name: "web"}}
+		told += "\n   " + of.Stream.String() + ": " + string(routes.Append(nil, rec))
 	}
-	pods := core("pods", "Pod")
-	if got := string(routes.Append(nil, &change.Record{Stream: &pods, Op: change.Deleted})); got != "pods.-" {
-		t.Errorf("a delete goes to %s", got)
-	}
+	return told
 }
 
 // served are the resources of an API server, by their names.
@@ -122,7 +98,11 @@ func TestI4WhereRecordsGo(t *testing.T) {
 		if s.NATS != nil {
 			routes, subjects, err := natsRoutes(s.NATS, c)
 			must(t, err)
-			return strings.TrimSuffix(fmt.Sprintf("%q, %s", subjects, crowded(s, c, routes)), ", ")
+			told := strings.TrimSuffix(fmt.Sprintf("%q, %s", subjects, crowded(s, c, routes)), ", ")
+			if asked == "records\n" {
+				told += goes(c, routes)
+			}
+			return told
 		}
 		if _, err := Build(s, c, Outlet{Told: Nop{}}); err != nil && asked == "" {
 			return fmt.Sprintf("%v (a mistake: %t)", err, usage.Is(err))
@@ -139,6 +119,10 @@ func TestI4WhereRecordsGo(t *testing.T) {
 		}
 		if o.LabelTopics > 0 {
 			told += fmt.Sprintf(", and %d at most that objects choose", o.LabelTopics)
+		}
+		if asked == "records\n" {
+			_, found := topicsOf(c, s, routes)
+			return told + fmt.Sprintf(", of which a wildcard found %q", found) + goes(c, routes)
 		}
 		for topic := range strings.FieldsSeq(asked) {
 			told += "\n   " + topic + ": " + of.misfit(topic)

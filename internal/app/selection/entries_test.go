@@ -82,27 +82,6 @@ func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 	}
 }
 
-// TestI9KeptObjectsAreOfAllEntries: other entries make others.
-func TestI9KeptObjectsAreOfAllEntries(t *testing.T) {
-	form := func(of func([]config.Resource)) string {
-		resources := special()
-		for i := range resources {
-			resources[i].Before = true
-		}
-		of(resources)
-		made, err := FormOf(&chosenOf(t, resources).Streams[0], transform.Key{Secret: []byte("k")}, &config.Config{Resources: resources})
-		must(t, err)
-		return string(made)
-	}
-	same := form(func([]config.Resource) {})
-	if same != form(func(r []config.Resource) { r[1].Drop = []string{".x"} }) {
-		t.Error("another resource is in the form")
-	}
-	if same == form(func(r []config.Resource) { r[0].Drop = []string{".x"} }) || same == form(func(r []config.Resource) { r[2].LabelSelector = "x" }) {
-		t.Error("special entries are not in the form")
-	}
-}
-
 func TestADeleteIsToldIfNoEntryKeepsItBack(t *testing.T) {
 	told := func(special config.Resource) bool {
 		return (&Selected{Special: []*config.Resource{&special}, Configured: &config.Resource{}}).TellsDeletes()

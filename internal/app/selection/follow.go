@@ -74,25 +74,21 @@ const pause = time.Second
 // that is some seconds behind etcd still has to tell what its watches know.
 const lacking = 5
 
-// Setting is what a follower works with.
-type Setting struct {
+// Follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
+// Nudge. What is exported is set before Start, but for Telemetry.
+type Follower struct {
 	Config  *config.Config
 	Current *Current
 	Catalog *source.Catalog // what the server served when it was asked last
 	Store   *checkpoint.Store
 	Logger  *slog.Logger
+	Nudged  sink.Bell // something may have come or gone
 	// Admits says whether the resource may be followed, which another task may have still.
-	Admits func(resource string) bool
-}
-
-// Follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
-// nudge.
-type Follower struct {
-	Setting
+	Admits    func(resource string) bool
 	Telemetry *telemetry.Telemetry
 	Build     func(Selected) (pipeline.Source, *source.SharedInformer, error)
+
 	following []*followed // in the order in which they came
-	nudged    sink.Bell   // something may have come or gone
 	warned    map[string]bool
 	chosen    *Choice // of the catalog
 	over      []change.Stream
@@ -112,18 +108,13 @@ type followed struct {
 	ended      bool  // its definition is gone, and the session sees to the rest
 }
 
-// NewFollower makes a follower of what is streamed now.
-func NewFollower(s Setting) *Follower {
-	return &Follower{Setting: s, nudged: sink.NewBell(), warned: map[string]bool{}}
-}
-
 // Nudge makes the follower ask soon. It returns at once, and may be called from any goroutine.
-func (f *Follower) Nudge() { f.nudged.Ring() }
+func (f *Follower) Nudge() { f.Nudged.Ring() }
 
 // Start makes the sources that are there from the start: those that are served, and the unserved, which wait until it
 // is certain what became of their resources. From here on it tells the telemetry.
 func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
-	f.Telemetry = t
+	f.Telemetry, f.warned = t, map[string]bool{}
 	var sources []pipeline.Source
 	for _, s := range f.Current.Streams() {
 		made, informer, err := f.Build(s)
@@ -177,29 +168,22 @@ func (f *Follower) know() error {
 	return f.Store.KnowStreams(streams)
 }
 
-// RunWith is run for a pipeline that the telemetry looks into.
-func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
-	return func(ctx context.Context, set *pipeline.StreamSet) error {
-		t.Follow(set.Views)
-		var watch sync.WaitGroup
-		defer watch.Wait()
-		watch.Go(func() { // what the log is to be told without a new event: sinks that hold streams up, and gaps
-			for sink.Pause(ctx, pause, nil) {
-				t.Check()
-			}
-			t.TellAll()
-		})
-		return f.run(ctx, set)
-	}
-}
-
-// run asks what is served until ctx ends.
-func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
+// Run asks what is served until ctx ends, for a pipeline that the telemetry looks into.
+func (f *Follower) Run(ctx context.Context, set *pipeline.StreamSet) error {
+	f.Telemetry.Follow(set.Views)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() { // what the log is to be told without a new event: sinks that hold streams up, and gaps
+		for sink.Pause(ctx, pause, nil) {
+			f.Telemetry.Check()
+		}
+		f.Telemetry.TellAll()
+	})
 	f.tell(f.Catalog)
 	f.define(ctx)
 	next, gaveBack := pause, false
 	for {
-		if !sink.Pause(ctx, pause, nil) || !sink.Pause(ctx, next-pause, f.nudged) {
+		if !sink.Pause(ctx, pause, nil) || !sink.Pause(ctx, next-pause, f.Nudged) {
 			return nil
 		}
 		next = f.look(ctx, set)

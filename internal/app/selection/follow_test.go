@@ -139,11 +139,12 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	c := new(Current)
 	catalog, err := c.Resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
 	must(t, err)
-	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store, Admits: func(string) bool { return true }}
 	var log bytes.Buffer
-	a.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	r := &followRig{scripted: script, log: &log, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8), wants: map[*Choice]bool{}}
-	r.f.Build = r.build
+	r := &followRig{scripted: script, log: &log, t: t, over: make(chan struct{}), left: make(chan string, 8), wants: map[*Choice]bool{}}
+	r.f = &Follower{
+		Config: cfg, Current: c, Catalog: catalog, Store: store, Admits: func(string) bool { return true }, Build: r.build,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}
 	r.run(store, steps)
 }
 

@@ -80,11 +80,13 @@ func Selects(configured *config.Resource) string {
 
 // InvolveOf adds to a record of the stream, if that is of Events, what is known of the object that it is about; nil
 // adds nothing.
-func InvolveOf(s *Selected, c *Current, kept involved.Objects) func(*change.Record) error {
+func InvolveOf(
+	s *Selected, c *Current, images func(*change.Stream, change.Key) (change.Images, error),
+) func(*change.Record) error {
 	if !s.involves() {
 		return nil
 	}
-	finder := involved.Finder{Objects: kept, Streams: keptStreams(c), Fields: slices.Compact(slices.Sorted(slices.Values(s.Configured.Involved)))}
+	finder := involved.Finder{Images: images, Streams: keptStreams(c), Fields: slices.Compact(slices.Sorted(slices.Values(s.Configured.Involved)))}
 	return func(rec *change.Record) (err error) {
 		rec.Involved, err = finder.Find(rec)
 		return err

@@ -182,7 +182,7 @@ func checkShape(configured *config.Resource) error {
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)
 	}
-	if _, err := shape.NewIgnored(Ignored(change.Resource{}, configured)); err != nil {
+	if _, err := shape.Ignoring(Ignored(change.Resource{}, configured)); err != nil {
 		return usage.Errorf("resource %q: ignore %w", configured.Name, err)
 	}
 	return nil
@@ -234,11 +234,7 @@ func IgnoreOf(s *Selected) (func(*change.Record) bool, error) {
 	if len(s.Configured.Ignore) == 0 {
 		return nil, nil
 	}
-	made, err := shape.NewIgnored(Ignored(s.Stream.Resource, s.Configured))
-	if err != nil {
-		return nil, err
-	}
-	return made.Hide, nil
+	return shape.Ignoring(Ignored(s.Stream.Resource, s.Configured))
 }
 
 // Ignored are the paths that the entry ignores in objects of the resource. With the zero resource they are those that

@@ -1,5 +1,5 @@
 // Package console is what a person sees of the commands: one writer for the terminal, one comparison of two versions of
-// an object, one printer of changes, the tables of the other commands, and the progress of snapshots.
+// an object, one printer of changes, and the tables of the other commands.
 //
 // Decisions:
 //

@@ -145,17 +145,15 @@ type Style struct {
 	Brief  bool // one line for each change, with what changed in short
 }
 
-// Printer writes lines.
+// Printer writes lines. Texts of others are made plain before they are put between its own, which may have colours.
 type Printer struct {
-	out    *bufio.Writer
-	screen *Screen // on out
-	style  Style
+	out   *bufio.Writer
+	style Style
 }
 
 // NewPrinter makes a printer that writes to the screen with each Flush.
 func NewPrinter(screen *Screen, style Style) *Printer {
-	out := bufio.NewWriter(screen.to)
-	return &Printer{out: out, screen: On(out), style: style}
+	return &Printer{bufio.NewWriter(screen.to), style}
 }
 
 // Colourful says whether lines are coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
@@ -177,28 +175,18 @@ func opColour(op string) string {
 	return cmp.Or(colours[op], faint)
 }
 
-// part is a text on a line, in a colour; "" is none.
-type part struct{ colour, text string }
-
-// write writes one line of the parts. The first error stays in the buffer, and comes back from flush.
-func (p *Printer) write(parts ...part) {
-	for _, one := range parts {
-		paint := p.style.Colour && one.colour != "" && one.text != ""
-		if paint {
-			p.screen.act("\x1b[" + one.colour + "m")
-		}
-		fmt.Fprint(p.screen, one.text)
-		if paint {
-			p.screen.act("\x1b[0m")
-		}
+// paint is a text that is fit to be shown, in a colour.
+func (p *Printer) paint(colour, text string) string {
+	if !p.style.Colour || text == "" {
+		return text
 	}
-	fmt.Fprintln(p.screen)
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
 // Show writes one change.
 func (p *Printer) Show(l *Line) error {
 	if p.style.JSON {
-		return json.NewEncoder(p.screen).Encode(l)
+		return json.NewEncoder(On(p.out)).Encode(l)
 	}
 	object := change.Key{Namespace: l.Namespace, Name: l.Name}.Shown()
 	if l.Name == "" {
@@ -213,12 +201,13 @@ func (p *Printer) Show(l *Line) error {
 	if version == "" {
 		what = strings.TrimRight(what, " ")
 	}
-	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", plain(l.Op))}, part{"", what}, part{faint, version})
+	at, op := l.Time.Local().Format("15:04:05.000"), fmt.Sprintf("%-14s", plain(l.Op))
+	fmt.Fprintln(p.out, p.paint(faint, at)+"  "+p.paint(opColour(l.Op), op)+what+p.paint(faint, version))
 	if p.style.Brief {
 		return nil
 	}
 	for _, d := range l.Diff {
-		p.write(part{"", "    " + plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
+		fmt.Fprintln(p.out, "    "+plain(d.Path)+": "+p.value(red, d.Old)+" -> "+p.value(green, d.New))
 	}
 	return nil
 }
@@ -226,17 +215,17 @@ func (p *Printer) Show(l *Line) error {
 // mostValue is how many characters of a value a line shows.
 const mostValue = 160
 
-func value(colour string, text json.RawMessage) part {
+func (p *Printer) value(colour string, text json.RawMessage) string {
 	if text == nil {
-		return part{faint, "none"}
+		return p.paint(faint, "none")
 	}
-	return part{colour, plain(ellipsis(string(text), mostValue))}
+	return p.paint(colour, plain(ellipsis(string(text), mostValue)))
 }
 
 // Note tells what is no change. With JSON it is left out: each line is a change there.
 func (p *Printer) Note(format string, args ...any) {
 	if !p.style.JSON {
-		p.write(part{yellow, "-- " + plain(fmt.Sprintf(format, args...))})
+		fmt.Fprintln(p.out, p.paint(yellow, "-- "+plain(fmt.Sprintf(format, args...))))
 	}
 }
 
@@ -403,44 +392,4 @@ func (f *Filter) takes(l *Line) bool {
 	matches, err := path.Match(f.Name, l.Name)
 	return f.takesResource(l.Resource) && (f.Namespace == "" || f.Namespace == l.Namespace) && (len(f.Ops) == 0 || slices.Contains(f.Ops, l.Op)) &&
 		(f.Name == "" || f.Name == l.Name || err == nil && matches)
-}
-
-// waitingEvery is how often a line tells of a snapshot that is waited for.
-const waitingEvery = 5 * time.Second
-
-// Waiting tells now and then how far the snapshots are that a command waits for.
-type Waiting struct {
-	Out io.Writer
-
-	told time.Time
-	last string // that was told
-}
-
-// Show tells how far they are that are still owed. What is delivered at once needs no line, and no line says the same
-// as the one before.
-func (w *Waiting) Show(owed []control.Owed) {
-	now := time.Now()
-	if w.told.IsZero() {
-		w.told = now
-	}
-	if len(owed) == 0 || now.Sub(w.told) < waitingEvery {
-		return
-	}
-	o := &owed[0] // or one that is read, if there is any
-	for _, state := range []string{control.Delivers, control.Reads} {
-		if i := slices.IndexFunc(owed, func(o control.Owed) bool { return o.State == state }); i >= 0 {
-			o = &owed[i]
-		}
-	}
-	text := o.Stream + " for " + o.Sink + ": " + o.State
-	if progress := progressOf(o); progress != "-" {
-		text += ", " + progress
-	}
-	if others := len(owed) - 1; others > 0 {
-		text += fmt.Sprintf(" (+%d)", others)
-	}
-	if text = plain(text); text != w.last {
-		w.told, w.last = now, text
-		fmt.Fprintln(w.Out, text)
-	}
 }

@@ -55,9 +55,6 @@ func (s *Screen) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// act writes what the terminal is to act on. It is the program's own, and never made of what others wrote.
-func (s *Screen) act(sequence string) { io.WriteString(s.to, sequence) }
-
 // unfinished is how many bytes at the end are the beginning of a character.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {

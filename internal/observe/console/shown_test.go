@@ -91,7 +91,12 @@ func foreign(t *testing.T) string {
 
 func tables(t *testing.T) string {
 	out := new(bytes.Buffer)
-	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "resync", State: control.Delivers, Objects: 12})
+	owed := []control.Owed{
+		{ID: "1", Sink: "bus", Stream: "nodes", Reason: "requested", State: control.Waits},
+		{ID: "2", Sink: "bus", Stream: "pods", Reason: "requested", State: control.Reads, Objects: 70, Percent: new(7)},
+		{ID: "3", Sink: "lake", Stream: "nodes", Reason: "requested", State: control.Waits},
+		{ID: "4", Sink: "lake", Stream: "pods", Reason: "resync", State: control.Delivers, Objects: 12},
+	}
 	must(t, PrintOwed(owed, false, out))
 	must(t, PrintOwed(owed[1:2], true, out))
 	must(t, PrintState(&control.State{

@@ -306,9 +306,6 @@ const (
 	schemaStopped    = "stopped"    // until a person helps
 )
 
-// schemaQuiet is how long the log is not told of further resources that wait.
-const schemaQuiet = 10 * time.Second
-
 // SchemaKnown is told with which schema a resource's records are written, and why not with a newer one; nil is that
 // there is none.
 func (t *Telemetry) SchemaKnown(name, resource string, schema sink.Schema, behind error) {
@@ -337,15 +334,13 @@ func (t *Telemetry) SchemaWaits(name, resource string, why error, forGood bool) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.setSchema(name, resource, now)
-	s := t.states.sinks[name]
 	line := []any{"sink", name, "resource", resource, "error", why}
 	switch {
 	case before.State == now.State && (!forGood || before.LastError == now.LastError):
 	case forGood:
 		t.Logger.Error("stream stopped for this sink: its schema is refused; the others continue; fix the cause: it is tried again within a minute", line...)
-	case time.Since(s.schemasTold) > schemaQuiet:
-		s.schemasTold = time.Now()
-		t.Logger.Warn("stream waits for its schema; others that have theirs continue", line...)
+	default:
+		t.rarely(rare{name, slog.LevelWarn, "stream waits for its schema; others that have theirs continue", "streams"}, line...)
 	}
 }
 

@@ -1,9 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -40,10 +37,9 @@ type sinkState struct {
 	oldest      time.Time
 	opened      bool // once
 	outage      outage
-	holds       int       // streams, for more than half of their history
-	holding     bool      // which was logged
-	lettersFull bool      // which was logged
-	schemasTold time.Time // when the log was told last that some wait
+	holds       int  // streams, for more than half of their history
+	holding     bool // which was logged
+	lettersFull bool // which was logged
 }
 
 // waits are what waits for a sink, for a log line.
@@ -84,69 +80,6 @@ type schemaState struct {
 	Since     time.Time `json:"since"` // of the state
 }
 
-// settling is how long a comparison may be kept from the log, so that one line can say how it ended, and of all that
-// came with it.
-const settling = 15 * time.Second
-
-// story is a comparison, with the gap that it mends if there is one, of which the log has not been told the end.
-type story struct {
-	of           *gapState // where there is no gap, what is compared
-	mends        bool      // there is one
-	cause        string    // the failure that it began with, "" where there was none
-	began, ended time.Time
-	told         time.Time // the last line of it; zero is none yet
-	objects      int       // that were listed
-	counts       change.Counts
-}
-
-// is says whether the snapshot is the comparison's.
-func (g *story) is(stream change.Stream, snapshot *change.Snapshot) bool {
-	return g.ended.IsZero() && g.of.Stream == stream.String() && g.of.Reason == snapshot.Reason && slices.Equal(g.of.Sinks, snapshot.Sinks)
-}
-
-// attributes are those of a line about this one alone.
-func (g *story) attributes() []any {
-	line := []any{"resource", g.of.Stream, "reason", g.of.Reason}
-	if g.mends {
-		line = append(line, "lastDelivered", g.of.From)
-	}
-	line = append(line, "resourceVersion", g.of.To)
-	if g.mends && !g.of.Since.IsZero() {
-		line = append(line, "since", g.of.Since)
-	}
-	if g.of.Sinks != nil {
-		line = append(line, "sinks", g.of.Sinks)
-	}
-	if g.cause != "" {
-		line = append(line, "error", g.cause)
-	}
-	if g.ended.IsZero() {
-		return line
-	}
-	return append(line, g.outcome()...)
-}
-
-// outcome is what the comparison found.
-func (g *story) outcome() []any {
-	line := []any{"objects", g.objects, "replaced", g.counts.Replaced, "deleted", g.counts.Deleted}
-	if g.of.Reason.Full() {
-		line = append(line, "synced", g.counts.Synced)
-	}
-	return append(line, "for", g.ended.Sub(g.began).Round(time.Millisecond))
-}
-
-// String is the gap in a line about several.
-func (g *story) String() string {
-	text := fmt.Sprintf("%s(%s %s-%s", g.of.Stream, g.of.Reason, g.of.From, g.of.To)
-	if g.of.Sinks != nil {
-		text += " of " + strings.Join(g.of.Sinks, ",")
-	}
-	if !g.ended.IsZero() {
-		text += fmt.Sprintf(": %d replaced, %d deleted", g.counts.Replaced, g.counts.Deleted)
-	}
-	return text + ")"
-}
-
 // gapState is a gap as it is shown (I4).
 type gapState struct {
 	Reason change.Reason `json:"reason"`
@@ -163,9 +96,11 @@ type gapState struct {
 }
 
 // patience is how long a sink that was open may repeat what it does before somebody is told: brokers that change their
-// leader are routine. A word is how often the log is told of what lasts.
+// leader are routine. Settling is how long a stream whose history is gone may wait for the gap. A word is how often the
+// log is told of what lasts.
 const (
 	patience = 5 * time.Second
+	settling = 15 * time.Second
 	word     = time.Minute
 )
 

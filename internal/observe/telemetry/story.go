@@ -1,7 +1,7 @@
 package telemetry
 
 import (
-	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -11,16 +11,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Check tells the log of what lasts: of sinks that hold streams up, of gaps, and of streams that fail. A stream is told
-// to fail whose history is gone and whose gap does not begin. Objects that a filter failed for, and records that were
-// trimmed or rejected are told, too.
+// Check tells the log of what lasts: of sinks that hold streams up, of streams that fail, and of what happens often. A
+// stream is told to fail whose history is gone and whose gap does not begin.
 func (t *Telemetry) Check() {
 	t.look()
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tellHeld(now)
-	t.tellStories(now)
 	t.tellStarted()
 	for name, s := range t.states.streams {
 		wait := settling
@@ -64,12 +62,11 @@ func (t *Telemetry) tellFailing(now time.Time) {
 		"historyLeft", s.historyLeft(now, time.Time{}).Round(time.Second).String())
 }
 
-// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls Check any more.
+// TellAll tells the log of all that it does not know of, and of what comes later at once: nobody calls Check any more.
 func (t *Telemetry) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.ending = true
-	t.tellStories(time.Now())
 	t.tellRare(time.Now(), true)
 }
 
@@ -85,7 +82,6 @@ func (t *Telemetry) Joined(stream change.Stream) {
 func (t *Telemetry) StreamOver(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.breakOff(stream, nil)
 	delete(t.states.streams, stream.String())
 	t.Logger.Info("stream ended: the definition of its resource was deleted", "resource", stream.String())
 	resource := stream.Resource.String()
@@ -110,7 +106,6 @@ func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 	}
 	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
 	s.failed, s.told, s.expired = s.sign, true, ""
-	t.breakOff(stream, nil)
 	s.Snapshot = nil // it begins anew when the stream is read again
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
 }
@@ -154,32 +149,26 @@ func (t *Telemetry) Comparing(stream change.Stream, snapshot *change.Snapshot) {
 	}
 	t.Logger.Debug("snapshot begins", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
-	of := stateOf(stream, snapshot)
-	if snapshot.IsGap() {
-		t.noteGap(stream, of)
+	if !snapshot.IsGap() {
+		return
 	}
-	if snapshot.Reason != change.Removed { // StreamOver says it
-		t.beginStory(stream, snapshot, of)
+	gap := stateOf(stream, snapshot)
+	t.noteGap(stream, gap)
+	if gap.Reason == change.Removed { // StreamOver says it
+		return
 	}
-}
-
-// beginStory remembers a comparison until its end is told. One that goes on where another began, or that interrupts
-// another which the log does not know of yet, is one with it.
-func (t *Telemetry) beginStory(stream change.Stream, snapshot *change.Snapshot, of *gapState) {
-	s, mends := t.states.stream(stream), snapshot.IsGap()
-	before := t.states.storyOf(stream, snapshot)
-	if before != nil && (before.told.IsZero() || before.of.From == of.From) {
-		both := *before.of
-		both.To = of.To
-		before.of, before.mends = &both, before.mends || mends
-	} else {
-		t.states.drop(before)
-		t.states.stories = append(t.states.stories, &story{of: of, mends: mends, cause: s.expired, began: time.Now()})
+	line := []any{"resource", gap.Stream, "reason", gap.Reason, "lastDelivered", gap.From, "resourceVersion", gap.To}
+	if !gap.Since.IsZero() {
+		line = append(line, "since", gap.Since)
 	}
-	if mends {
+	if gap.Sinks != nil {
+		line = append(line, "sinks", gap.Sinks)
+	}
+	if s.expired != "" {
+		line = append(line, "error", s.expired)
 		s.expired = ""
 	}
-	t.tellStories(time.Now())
+	t.rarely(rare{gap.Stream + " " + string(gap.Reason), slog.LevelWarn, "gap: intermediate changes may be missing", "gaps"}, line...)
 }
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
@@ -203,7 +192,7 @@ func (t *Telemetry) Compared(stream change.Stream, snapshot *change.Snapshot) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
-	objects := s.endSnapshot(snapshot.Sinks)
+	given := s.endSnapshot(snapshot.Sinks)
 	if !snapshot.Reason.Full() { // a watch is open beside it, or is opened next
 		if s.comparing = false; s.State == snapshotting && snapshot.Reason.Beside() {
 			s.State = watching
@@ -215,19 +204,19 @@ func (t *Telemetry) Compared(stream change.Stream, snapshot *change.Snapshot) {
 	if s.corrections > 0 {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
 	}
-	t.Logger.Debug("snapshot complete", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion)
-	g := t.states.storyOf(stream, snapshot)
-	if g == nil {
-		return
+	line := []any{"resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion}
+	if snapshot.Sinks != nil {
+		line = append(line, "sinks", snapshot.Sinks)
 	}
-	g.ended, g.objects, g.counts = time.Now(), objects, snapshot.Counts
-	if g.told.IsZero() {
-		t.tellStories(g.ended)
-		return
+	counts := &snapshot.Counts
+	line = append(line, "replaced", counts.Replaced, "deleted", counts.Deleted, "synced", counts.Synced)
+	if given != nil {
+		line = append(line, "objects", given.Objects, "for", time.Since(given.Since).Round(time.Millisecond))
 	}
-	t.states.drop(g) // the log knows of it, and is told its end at once
-	line := []any{"resource", g.of.Stream, "reason", g.of.Reason, "resourceVersion", snapshot.ResourceVersion}
-	t.Logger.Info("snapshot complete", append(line, g.outcome()...)...)
+	t.Logger.Debug("snapshot complete", line...)
+	if snapshot.Reason != change.Removed {
+		t.rarely(rare{stream.String() + " " + string(snapshot.Reason), slog.LevelInfo, "snapshot complete", "snapshots"}, line...)
+	}
 }
 
 // Listed is told of a page of a snapshot's list: its objects, and how many remain, below 0 where that is not known.
@@ -272,7 +261,6 @@ func (t *Telemetry) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	given := s.given
 	s.endSnapshot(snapshot.Sinks)
 	s.given = given
-	t.breakOff(stream, snapshot)
 	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
 }
 
@@ -297,95 +285,4 @@ func (t *Telemetry) Progress(stream string, owed change.Owed) (p Progress, found
 		}
 	}
 	return p, false
-}
-
-// breakOff tells of a gap whose comparison goes on no more, and forgets it: that of the snapshot, or all of the stream
-// with nil.
-func (t *Telemetry) breakOff(stream change.Stream, snapshot *change.Snapshot) {
-	for _, g := range slices.Clone(t.states.stories) {
-		if g.of.Stream != stream.String() || snapshot != nil && !g.is(stream, snapshot) {
-			continue
-		}
-		if g.mends && g.told.IsZero() {
-			t.tellGaps([]*story{g}, time.Now())
-		}
-		t.states.drop(g)
-	}
-}
-
-// tellStories tells the log of comparisons, if it is time: when all have ended and no other has come for a moment, or
-// when one has lasted. The caller holds mu.
-func (t *Telemetry) tellStories(now time.Time) {
-	untold, _ := divide(t.states.stories, func(g *story) bool { return g.told.IsZero() })
-	ended, open := divide(untold, func(g *story) bool { return !g.ended.IsZero() })
-	oldest, newest := now, time.Time{}
-	for _, g := range slices.Concat(ended, open) {
-		oldest = slices.MinFunc([]time.Time{oldest, g.began}, time.Time.Compare)
-		newest = slices.MaxFunc([]time.Time{newest, g.began, g.ended}, time.Time.Compare)
-	}
-	isOver := len(open) == 0 && now.Sub(newest) >= patience
-	if !t.states.ending && !isOver && now.Sub(oldest) < settling {
-		return
-	}
-	for _, some := range [][]*story{ended, open} {
-		gaps, others := divide(some, func(g *story) bool { return g.mends })
-		t.tellGaps(gaps, now)
-		t.tellComparisons(others, now)
-	}
-	for _, g := range ended { // of the others the end is told, too
-		t.states.drop(g)
-	}
-}
-
-// tellGaps tells of gaps in as few lines as name all of them.
-func (t *Telemetry) tellGaps(gaps []*story, now time.Time) {
-	const text = "gap: intermediate changes may be missing"
-	for some := range slices.Chunk(gaps, mostTold) {
-		for _, g := range some {
-			g.told = now
-		}
-		if len(some) == 1 {
-			t.Logger.Warn(text, some[0].attributes()...)
-			continue
-		}
-		t.Logger.Warn(text, "streams", len(some), "gaps", fmt.Sprint(some))
-	}
-}
-
-// mostTold is how many gaps one line names.
-const mostTold = 20
-
-// tellComparisons tells of comparisons without a gap, which have all ended or have not, in one line for each reason.
-func (t *Telemetry) tellComparisons(all []*story, now time.Time) {
-	for len(all) > 0 {
-		var same []*story
-		first := *all[0].of
-		same, all = divide(all, func(g *story) bool { return g.of.Reason == first.Reason })
-		sum, streams, sinks := story{of: &first, began: now}, map[string]bool{}, map[string]bool{}
-		for _, g := range same {
-			g.told, sum.ended, streams[g.of.Stream] = now, g.ended, true
-			for _, name := range g.of.Sinks {
-				sinks[name] = true
-			}
-			if g.began.Before(sum.began) {
-				sum.began = g.began
-			}
-			sum.objects += g.objects
-			sum.counts.Replaced += g.counts.Replaced
-			sum.counts.Deleted += g.counts.Deleted
-			sum.counts.Synced += g.counts.Synced
-		}
-		first.Sinks = slices.Sorted(maps.Keys(sinks))
-		line := sum.attributes()
-		if len(streams) > 1 {
-			if line = []any{"streams", len(streams), "reason", first.Reason, "sinks", first.Sinks}; !sum.ended.IsZero() {
-				line = append(line, sum.outcome()...)
-			}
-		}
-		if sum.ended.IsZero() {
-			t.Logger.Info("snapshot begins", line...)
-		} else {
-			t.Logger.Info("snapshot complete", line...)
-		}
-	}
 }

@@ -24,14 +24,11 @@ func (t *Telemetry) Watching(stream change.Stream, from string) {
 	if s.State == state && s.LastError == "" {
 		return
 	}
-	// A gap that is about to be told says so. A stream is said to have recovered where a line says that it failed.
-	toldSoon := slices.ContainsFunc(t.states.stories, func(g *story) bool {
-		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
-	})
+	// A stream is said to have recovered where a line says that it failed. What a comparison mends needs no line.
 	switch {
 	case s.told:
 		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
-	case s.expired != "" && !s.unserved && !toldSoon:
+	case s.expired != "" && !s.unserved && !s.comparing:
 		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
 	default:
 		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)

@@ -109,10 +109,10 @@ func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
 	s.Snapshot, s.given = &is, nil
 }
 
-// endSnapshot shows it no more for the sinks, and returns how many objects were listed; the caller holds mu.
-func (s *streamState) endSnapshot(sinks []string) (objects int) {
+// endSnapshot shows it no more for the sinks, and returns what was shown, nil where nothing was; the caller holds mu.
+func (s *streamState) endSnapshot(sinks []string) *snapshotState {
 	if s.Snapshot == nil {
-		return 0
+		return nil
 	}
 	given, left := *s.Snapshot, *s.Snapshot
 	left.Sinks = without(left.Sinks, sinks)
@@ -124,7 +124,7 @@ func (s *streamState) endSnapshot(sinks []string) (objects int) {
 	if s.given, s.Snapshot = &given, &left; len(left.Sinks) == 0 {
 		s.Snapshot = nil
 	}
-	return given.Objects
+	return &given
 }
 
 // without is all that is not among others.

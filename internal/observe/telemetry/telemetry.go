@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -168,8 +169,7 @@ type states struct {
 	sinks     map[string]*sinkState
 	commit    commitState
 	discovery discoveryState
-	stories   []*story           // that go on, and those whose end is told in a moment
-	ending    bool               // nobody looks any more: stories that come are told at once
+	ending    bool               // nobody looks any more: what comes is told at once
 	started   bool               // the log knows that the streams are watched
 	failing   time.Time          // when the log was told last of streams that fail
 	outages   [outages]time.Time // since when the log knows of each; zero where it knows of none
@@ -203,36 +203,10 @@ func (all *states) unhealthy(now time.Time) []string {
 	return problems
 }
 
-// storyOf returns the story that the snapshot belongs to, nil where there is none.
-func (all *states) storyOf(stream change.Stream, snapshot *change.Snapshot) *story {
-	for _, g := range all.stories {
-		if g.is(stream, snapshot) {
-			return g
-		}
-	}
-	return nil
-}
-
-// drop forgets the story.
-func (all *states) drop(g *story) {
-	all.stories = slices.DeleteFunc(all.stories, func(other *story) bool { return other == g })
-}
-
-func divide(all []*story, is func(*story) bool) (those, others []*story) {
-	for _, one := range all {
-		if is(one) {
-			those = append(those, one)
-		} else {
-			others = append(others, one)
-		}
-	}
-	return those, others
-}
-
-// rare is a line about what may happen to any number of objects: the log is told at once, and then once a minute with a
-// count and the newest example.
+// rare is a line about what may happen to any number of objects or streams: the log is told at once, and then once a
+// minute with a count and the newest example.
 type rare struct {
-	of      string // the sink, or the stream
+	of      string // the sink, the stream, or the stream and the reason
 	level   slog.Level
 	text    string
 	counted string // the name of the count
@@ -253,25 +227,33 @@ func (t *Telemetry) rarely(line rare, example ...any) {
 		t.states.rare[line] = a
 	}
 	a.since, a.example = a.since+1, example
-	t.tellRare(time.Now(), false)
+	if now := time.Now(); t.states.ending || now.Sub(a.told) >= word {
+		t.tell(line, a, now)
+	}
 }
 
-// tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
+// tellRare tells the log of what it is time for, or of all that is left, the worst first; the caller holds mu.
 func (t *Telemetry) tellRare(now time.Time, last bool) {
-	tell := map[slog.Level]func(string, ...any){
-		slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error,
+	worse := func(a, b rare) int {
+		return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.text, b.text), cmp.Compare(a.of, b.of))
 	}
-	for line, a := range t.states.rare {
-		if !last && now.Sub(a.told) < word {
-			continue
-		}
-		if a.since == 0 {
+	for _, line := range slices.SortedFunc(maps.Keys(t.states.rare), worse) {
+		switch a := t.states.rare[line]; {
+		case !last && now.Sub(a.told) < word:
+		case a.since == 0:
 			delete(t.states.rare, line)
-			continue
+		default:
+			t.tell(line, a, now)
 		}
-		tell[line.level](line.text, append(a.example, line.counted, a.since)...)
-		*a = tally{told: now}
 	}
+}
+
+func (t *Telemetry) tell(line rare, a *tally, now time.Time) {
+	log := map[slog.Level]func(string, ...any){
+		slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error,
+	}[line.level]
+	log(line.text, append(a.example, line.counted, a.since)...)
+	*a = tally{told: now}
 }
 
 // silence is how long a stream may give no sign of life. A watch is opened again after ten minutes at most.

@@ -21,7 +21,7 @@ type Delta struct {
 func (d *Delta) Patch(dst, before, after []byte, most int) ([]byte, bool) {
 	start := len(dst)
 	p := &patch{out: append(dst, '['), start: start, most: start + most}
-	if !d.compare(before, after, p) || p.failed {
+	if !d.compare(before, after, p.take) || p.failed {
 		return dst[:start], false
 	}
 	return append(p.out, ']'), true
@@ -31,14 +31,15 @@ func (d *Delta) Patch(dst, before, after []byte, most int) ([]byte, bool) {
 // says that there are more. It is false where one of both is no JSON object.
 func (d *Delta) Changed(dst, before, after []byte) (list []byte, cut, ok bool) {
 	p := &pointers{out: append(dst, '['), start: len(dst)}
-	if !d.compare(before, after, p) {
+	if !d.compare(before, after, p.take) {
 		return dst, false, false
 	}
 	return append(p.out, ']'), p.cut, true
 }
 
-// compare tells the taker of all differences.
-func (d *Delta) compare(before, after []byte, to taker) bool {
+// compare tells of all differences: an operation of a patch, the pointer as the inside of a JSON string, and the new
+// value. Who is told says whether it takes more.
+func (d *Delta) compare(before, after []byte, tell func(op string, pointer, value []byte) (more bool)) bool {
 	if !utf8.Valid(before) || !utf8.Valid(after) {
 		return false
 	}
@@ -50,24 +51,19 @@ func (d *Delta) compare(before, after []byte, to taker) bool {
 	if !b.Whole() || !a.Whole() {
 		return false
 	}
-	from, to2 := b.Cursor(), a.Cursor()
-	if from.Byte() != '{' || to2.Byte() != '{' {
+	from, to := b.Cursor(), a.Cursor()
+	if from.Byte() != '{' || to.Byte() != '{' {
 		return false
 	}
-	d.walk.begin(to)
-	d.walk.value(from, to2)
-	d.walk.forget()
+	w := &d.walk
+	w.take, w.over, w.path, w.depth, w.parts = tell, false, w.path[:0], 0, w.parts[:0]
+	w.value(from, to)
+	w.forget()
 	return true
 }
 
 // maxDepth is how deep values are looked into. Schemas of schemas are the deepest that people write.
 const maxDepth = 48
-
-// taker is told of each difference: an operation of a patch, the pointer as the inside of a JSON string, and the new
-// value. It says whether it takes more.
-type taker interface {
-	take(op string, pointer, value []byte) (more bool)
-}
 
 // The operations of a patch that are used.
 const (
@@ -78,15 +74,11 @@ const (
 
 // walk goes through two values at once.
 type walk struct {
-	to    taker
+	take  func(op string, pointer, value []byte) (more bool)
 	over  bool
 	path  []byte
 	depth int
 	parts []part // of all that is being looked into, each after that of its container
-}
-
-func (w *walk) begin(to taker) {
-	w.to, w.over, w.path, w.depth, w.parts = to, false, w.path[:0], 0, w.parts[:0]
 }
 
 // forget lets go of the objects, and of memory that few of them need.
@@ -96,10 +88,10 @@ func (w *walk) forget() {
 		w.parts = nil
 	}
 	clear(w.parts[:cap(w.parts)])
-	w.to = nil
+	w.take = nil
 }
 
-func (w *walk) tell(op string, value []byte) { w.over = w.over || !w.to.take(op, w.path, value) }
+func (w *walk) tell(op string, value []byte) { w.over = w.over || !w.take(op, w.path, value) }
 
 // value compares two values.
 func (w *walk) value(before, after scan.Cursor) {
@@ -124,8 +116,8 @@ func (w *walk) value(before, after scan.Cursor) {
 	w.depth--
 }
 
-// take puts the parts of the container on the stack, and returns where they begin.
-func (w *walk) take(c scan.Cursor) (start int) {
+// push puts the parts of the container on the stack, and returns where they begin.
+func (w *walk) push(c scan.Cursor) (start int) {
 	start = len(w.parts)
 	isObject, bracket := c.Byte() == '{', byte(']')
 	if isObject {
@@ -147,8 +139,8 @@ func (w *walk) take(c scan.Cursor) (start int) {
 
 // lists compares two lists.
 func (w *walk) lists(before, after scan.Cursor) {
-	first := w.take(before)
-	second := w.take(after)
+	first := w.push(before)
+	second := w.push(after)
 	bs, as := w.parts[first:second:second], w.parts[second:]
 	front := 0
 	for front < len(bs) && front < len(as) && bytes.Equal(bs[front].text, as[front].text) {
@@ -170,8 +162,8 @@ func (w *walk) lists(before, after scan.Cursor) {
 
 // objects compares two objects. Text is the second.
 func (w *walk) objects(before, after scan.Cursor, text []byte) {
-	first := w.take(before)
-	second := w.take(after)
+	first := w.push(before)
+	second := w.push(after)
 	bs, as := w.parts[first:second:second], w.parts[second:]
 	found, clear := match(bs, as)
 	if !clear {

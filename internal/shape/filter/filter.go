@@ -79,7 +79,7 @@ func (f *Filter) Passes(rec *change.Record, proof *scan.Proof) (bool, error) {
 	if err != nil {
 		return false, errors.New("read the object: it is not JSON, or contains a number that is too large")
 	}
-	result, _, err := f.program.Eval(&view{rec: rec, object: object})
+	result, _, err := f.program.Eval(seen(rec, object))
 	if err != nil {
 		return false, fmt.Errorf("evaluate filter: %w", withoutValues(err, f.expression))
 	}

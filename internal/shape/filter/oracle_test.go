@@ -140,7 +140,7 @@ func compare(t *testing.T, all []*Filter, object, old []byte) {
 		if !readable {
 			return
 		}
-		got := outcomeOf(f, &view{rec: rec, object: value})
+		got := outcomeOf(f, seen(rec, value))
 		if says := answer(f, rec); says != "" && says != want.value+want.err {
 			t.Fatalf("%s of %.500q, before %.500q: the filter says %s, want %+v", f.expression, object, old, says, want)
 		}

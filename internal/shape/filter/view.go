@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -17,11 +16,19 @@ import (
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
-// view is what an expression sees of one record.
-type view struct {
-	rec       *change.Record
-	object    any
-	oldObject any // nil until the expression comes to it
+// seen is what an expression sees of the record, whose object is read already. CEL calls a function where the
+// expression comes to it, and once.
+func seen(rec *change.Record, object any) map[string]any {
+	return map[string]any{
+		"object": object, "op": rec.Op.String(),
+		"oldObject": func() any { return before(rec) },
+		"namespaceObject": func() any {
+			if rec.Key.Namespace == "" {
+				return types.NullValue
+			}
+			return map[string]any{"metadata": map[string]any{"name": rec.Key.Namespace, "labels": rec.NamespaceLabels}}
+		},
+	}
 }
 
 // read returns a part, or what cannot be one as it is.
@@ -32,30 +39,6 @@ func read(text []byte, proof *scan.Proof) (value any, err error) {
 	err = json.Unmarshal(text, &value)
 	return value, err
 }
-
-// ResolveName is the value of a variable.
-func (v *view) ResolveName(name string) (any, bool) {
-	switch name {
-	case "object":
-		return v.object, true
-	case "op":
-		return v.rec.Op.String(), true
-	case "namespaceObject":
-		if v.rec.Key.Namespace == "" {
-			return types.NullValue, true
-		}
-		return map[string]any{"metadata": map[string]any{"name": v.rec.Key.Namespace, "labels": v.rec.NamespaceLabels}}, true
-	case "oldObject":
-		if v.oldObject == nil {
-			v.oldObject = before(v.rec)
-		}
-		return v.oldObject, true
-	}
-	return nil, false
-}
-
-// Parent is nil: there are no other variables.
-func (v *view) Parent() cel.Activation { return nil }
 
 // before is the value of oldObject.
 func before(rec *change.Record) any {

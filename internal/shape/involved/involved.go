@@ -36,14 +36,10 @@ const unknownIs = `{"unknown":`
 // maxKnown is how many bytes of an object's metadata are told with an Event.
 const maxKnown = 16 << 10
 
-// Objects are those that are kept as they were told last; *line.Images are.
-type Objects interface {
-	Images(stream *change.Stream, key change.Key) (change.Images, error)
-}
-
 // Finder finds what Events are about. It may be used from any goroutine if its parts may.
 type Finder struct {
-	Objects Objects
+	// Images are an object's states as it was told last.
+	Images func(stream *change.Stream, key change.Key) (change.Images, error)
 	// Streams are those of the kind whose objects are kept.
 	Streams func(Kind) []*change.Stream
 	Fields  []string // names in the metadata, each once
@@ -63,7 +59,7 @@ func (f *Finder) Find(rec *change.Record) ([]byte, error) {
 	if unknown != "" {
 		return unknown.json(), nil
 	}
-	images, err := f.Objects.Images(stream, ref.key)
+	images, err := f.Images(stream, ref.key)
 	switch {
 	case err != nil:
 		return nil, err

@@ -42,14 +42,14 @@ func finder() *Finder {
 	}
 	return &Finder{
 		Streams: func(k Kind) []*change.Stream { return streams[k] }, Fields: []string{"labels", "ownerReferences"},
-		Objects: kept{
+		Images: kept{
 			"shop/pods shop/web":         object("u-1", `,"labels":{"app":"web","a\"}":"b"},"ownerReferences":`+owners),
 			"bank/pods bank/vault":       object("u-3", `,"labels":{"team":"secret"}`),
 			"deployments.apps shop/bare": object("u-4", ``),
 			"deployments.apps shop/huge": object("u-5", `,"labels":{"a":"`+strings.Repeat("x", maxKnown)+`"}`),
 			"nodes n-1":                  object("u-6", `,"labels":{"zone":"a"}`),
 			"shop/pods shop/odd":         {UID: "u-7", Object: []byte(`{"metadata":{"labels":`)},
-		},
+		}.Images,
 	}
 }
 
@@ -198,7 +198,7 @@ func TestI9ASinksRulesComeAfterWhatIsKnown(t *testing.T) {
 func TestI6ASmallEventStaysSmall(t *testing.T) {
 	f := finder()
 	for _, size := range []int{10, maxKnown / 2, maxKnown, 10 * maxKnown} {
-		f.Objects = kept{"shop/pods shop/web": object("u-1", `,"labels":{"a":"`+strings.Repeat("x", size)+`"},"ownerReferences":`+owners)}
+		f.Images = kept{"shop/pods shop/web": object("u-1", `,"labels":{"a":"`+strings.Repeat("x", size)+`"},"ownerReferences":`+owners)}.Images
 		got, err := f.Find(event(ref("v1", "Pod", "shop", "web", "u-1")))
 		if err != nil || len(got) > maxKnown+100 || !json.Valid(got) || (len(got) > size) != (size < maxKnown) {
 			t.Errorf("%d bytes of labels are told as %d, %v", size, len(got), err)

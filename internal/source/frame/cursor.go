@@ -3,7 +3,6 @@ package frame
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"math/bits"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
@@ -34,13 +33,9 @@ func (c *cursor) giveUp() {
 func (c *cursor) at(b byte) bool { return c.pos < len(c.data) && c.data[c.pos] == b }
 
 // space steps over it.
-func (c *cursor) space() {
-	for c.pos < len(c.data) && isSpace(c.data[c.pos]) {
-		c.pos++
-	}
-}
+func (c *cursor) space() { c.pos = scan.Space(c.data, c.pos) }
 
-func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 // enter steps into the object at the cursor.
 func (c *cursor) enter() {
@@ -77,19 +72,11 @@ func (c *cursor) member() bool {
 		return false
 	}
 	if c.key = c.data[c.start+1 : end-1]; bytes.IndexByte(c.key, '\\') >= 0 {
-		c.key = []byte(text(c.data[c.start:end]))
+		c.key = []byte(scan.TextOf(c.data[c.start:end]))
 	}
 	c.pos++
 	c.space()
 	return true
-}
-
-// text is the string that the JSON is, "" where it is another value or none.
-func text(value []byte) (s string) {
-	if json.Unmarshal(value, &s) != nil {
-		return ""
-	}
-	return s
 }
 
 // value steps over a value and keeps its place. Of a key that comes twice the last value counts.

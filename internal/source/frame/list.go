@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // ListMeta is what a page of a list says of the list.
@@ -22,7 +24,7 @@ type ListMeta struct {
 // returned as it is.
 func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error) {
 	l := &list{
-		tokens:  tokens{window{src: r, max: cmp.Or(opts.maxBytes, defaultMaxBytes)}},
+		window:  window{src: r, max: cmp.Or(opts.maxBytes, defaultMaxBytes)},
 		scanner: scanner{opts: opts},
 		fn:      fn,
 	}
@@ -34,9 +36,10 @@ func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error
 	return l.meta, nil
 }
 
-// list is one page of a list on its way. Its methods step over what they name.
+// list is one page of a list on its way, which is read piece by piece, with whatever space is between the pieces. Its
+// methods step over what they name.
 type list struct {
-	tokens
+	window
 	scanner          scanner
 	fn               func(Object) error
 	kind, apiVersion []byte // members for the front of an item that lacks them
@@ -236,4 +239,121 @@ func (l *list) metadata(value []byte) error {
 		l.meta.Remaining = 0
 	}
 	return nil
+}
+
+// wrong is the error for what comes next.
+func (l *list) wrong(what string) error {
+	return &SyntaxError{errors.New(what)}
+}
+
+// end returns nil if there is nothing but space up to the end of the stream.
+func (l *list) end() error {
+	for {
+		if l.skipSpace(); len(l.held()) > 0 {
+			return l.wrong("there is more after the end")
+		}
+		if err := l.fill(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *list) skipSpace() { l.discard(scan.Space(l.held(), 0)) }
+
+// peek returns the byte that the next piece begins with, which is held.
+func (l *list) peek() (byte, error) {
+	for {
+		if l.skipSpace(); len(l.held()) > 0 {
+			return l.held()[0], nil
+		}
+		if err := l.more(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// expect steps over one byte.
+func (l *list) expect(want byte) error {
+	c, err := l.peek()
+	if err != nil {
+		return err
+	}
+	if c != want {
+		return l.wrong("want " + string(want))
+	}
+	l.discard(1)
+	return nil
+}
+
+// each calls element, which steps over one, for all that is between the brackets and commas.
+func (l *list) each(opening, closing byte, element func() error) error {
+	if err := l.expect(opening); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c, err := l.peek()
+		if err != nil {
+			return err
+		}
+		if c == closing {
+			return l.expect(closing)
+		}
+		if !first {
+			if err := l.expect(','); err != nil {
+				return err
+			}
+		}
+		if err := element(); err != nil {
+			return err
+		}
+	}
+}
+
+// value returns the next value whole. It stays held, for discard.
+func (l *list) value() ([]byte, error) {
+	c, err := l.peek()
+	if err != nil {
+		return nil, err
+	}
+	if c == '{' || c == '[' {
+		return l.nested()
+	}
+	return l.flat()
+}
+
+// nested looks at each byte once, however many pieces the value comes in.
+func (l *list) nested() ([]byte, error) {
+	var b scan.Balance
+	b.Enter()
+	for seen := 1; ; {
+		held := l.held()
+		if n := b.Skip(held[seen:]); n >= 0 {
+			return held[:seen+n], l.check(seen + n)
+		}
+		seen = len(held)
+		if err := l.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// flat is for strings and scalars, which are short where a list has them. A scalar ends before a byte that cannot be in
+// it, so that byte must be there.
+func (l *list) flat() ([]byte, error) {
+	for {
+		c := cursor{data: l.held()}
+		quoted := c.at('"')
+		c.skip()
+		switch {
+		case c.unsure && !quoted:
+			return nil, l.wrong("want a value")
+		case !c.unsure && (quoted || c.pos < len(c.data)):
+			return c.data[:c.pos], l.check(c.pos)
+		}
+		if err := l.more(); err != nil {
+			return nil, err
+		}
+	}
 }

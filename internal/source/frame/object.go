@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/kubecdc/kubecdc/internal/scan"
 	"github.com/kubecdc/kubecdc/internal/scan/slab"
 )
 
@@ -31,7 +32,7 @@ func parseType(value []byte) (Type, error) {
 	}
 	name := value[1 : len(value)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
-		name = []byte(text(value))
+		name = []byte(scan.TextOf(value))
 	}
 	for _, t := range [...]Type{Added, Modified, Deleted, Bookmark, Error} {
 		if string(t) == string(name) {
@@ -206,8 +207,8 @@ func (s *scanner) cut(c *cursor, keep bool) {
 func (s *scanner) unreadable(data []byte, why error) Object {
 	m := &s.marks.meta
 	return Object{
-		Namespace: text(m.namespace.in(data)), Name: text(m.name.in(data)), UID: text(m.uid.in(data)),
-		ResourceVersion: text(m.version.in(data)), Err: &SyntaxError{why},
+		Namespace: scan.TextOf(m.namespace.in(data)), Name: scan.TextOf(m.name.in(data)), UID: scan.TextOf(m.uid.in(data)),
+		ResourceVersion: scan.TextOf(m.version.in(data)), Err: &SyntaxError{why},
 	}
 }
 

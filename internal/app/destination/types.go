@@ -1,4 +1,4 @@
-package objecttype
+package destination
 
 import (
 	"cmp"
@@ -19,25 +19,27 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Types are those of the API server's objects as the rules of one sink leave them.
-type Types struct {
+// types are those of the API server's objects as the rules of one sink leave them. They may be asked by several
+// goroutines.
+type types struct {
 	cluster *cluster.Cluster
 	sink    *config.Sink
-	server  *documents
-	notice  func(text string)
-}
+	client  *source.Client
+	notice  func(text string) // says what is not read
 
-// NewTypes asks nothing yet. The notice says what is not read.
-func NewTypes(c *cluster.Cluster, s *config.Sink, access *source.Access, notice func(text string)) *Types {
-	return &Types{c, s, &documents{access: access, age: c.Look / 2}, notice}
+	mu     sync.Mutex                   // guards the following; held during a question
+	hashes func(change.Resource) string // nil before they were read
+	read   time.Time
+	known  string // the hash of the document
+	last   *openapi.Document
 }
 
 // noDocument is the stamp of a type that the server does not describe.
 const noDocument = "none"
 
 // Of is as in registry.Types.
-func (t *Types) Of(ctx context.Context, resource change.Resource, before string) (*typed.Type, string, error) {
-	document, hash, err := t.server.of(ctx, resource, before)
+func (t *types) Of(ctx context.Context, resource change.Resource, before string) (*typed.Type, string, error) {
+	document, hash, err := t.document(ctx, resource, before)
 	if err != nil {
 		return nil, "", err
 	}
@@ -52,42 +54,30 @@ func (t *Types) Of(ctx context.Context, resource change.Resource, before string)
 	return of, hash, err
 }
 
-// documents are the schemas that the server publishes. They may be asked by several goroutines.
-type documents struct {
-	access *source.Access
-	age    time.Duration // of an index that still counts
-
-	mu    sync.Mutex // guards the following; held during a question
-	index source.OpenAPIIndex
-	read  time.Time
-	known string // the hash of the document
-	last  *openapi.Document
-}
-
-// of is the document of the resource, and the hash that tells it from what it was before, "" where there is none. The
+// document is that of the resource, and the hash that tells it from what it was before, "" where there is none. The
 // document is nil where it is as before. Several resources of one are asked for one after the other.
-func (d *documents) of(ctx context.Context, resource change.Resource, before string) (*openapi.Document, string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.index == nil || time.Since(d.read) > d.age {
-		index, err := d.access.OpenAPIIndex(ctx)
+func (t *types) document(ctx context.Context, resource change.Resource, before string) (*openapi.Document, string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hashes == nil || time.Since(t.read) > t.cluster.Look/2 {
+		hashes, err := t.client.OpenAPIHashes(ctx)
 		if err != nil {
 			return nil, "", err
 		}
-		d.index, d.read, d.last, d.known = index, time.Now(), nil, "" // a document is large
+		t.hashes, t.read, t.last, t.known = hashes, time.Now(), nil, "" // a document is large
 	}
-	hash := d.index.Hash(resource)
+	hash := t.hashes(resource)
 	if hash == "" || hash == before {
 		return nil, hash, nil
 	}
-	if d.known != hash {
-		document, err := read(ctx, d.access, resource)
+	if t.known != hash {
+		document, err := read(ctx, t.client, resource)
 		if err != nil {
 			return nil, "", err
 		}
-		d.last, d.known = document, hash
+		t.last, t.known = document, hash
 	}
-	return d.last, hash, nil
+	return t.last, hash, nil
 }
 
 // BehindRules is the type of the objects of the streams, which are of one resource, after the rules, also of the sink;
@@ -113,14 +103,14 @@ func BehindRules(document *openapi.Document, resource change.Resource, streams [
 
 // Schemas are those of the server, each document asked for once, and only where there is a path to look up.
 type Schemas struct {
-	access *source.Access
+	client *source.Client
 	asked  map[string]*openapi.Document // by group and version; nil could not be had
 	Silent []string                     // the groups and versions that the server does not tell the schemas of, or too many
 }
 
 // NewSchemas asks nothing yet.
-func NewSchemas(access *source.Access) *Schemas {
-	return &Schemas{access: access, asked: map[string]*openapi.Document{}}
+func NewSchemas(client *source.Client) *Schemas {
+	return &Schemas{client: client, asked: map[string]*openapi.Document{}}
 }
 
 // Of is nil where the server does not tell.
@@ -129,7 +119,7 @@ func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Doc
 	if document, asked := s.asked[at]; asked {
 		return document
 	}
-	document, err := read(ctx, s.access, resource)
+	document, err := read(ctx, s.client, resource)
 	switch {
 	case err != nil:
 		s.Silent = append(s.Silent, at)
@@ -141,8 +131,8 @@ func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Doc
 }
 
 // read is nil beside an error.
-func read(ctx context.Context, access *source.Access, resource change.Resource) (document *openapi.Document, err error) {
-	err = access.OpenAPI(ctx, resource, func(from io.Reader) (err error) {
+func read(ctx context.Context, client *source.Client, resource change.Resource) (document *openapi.Document, err error) {
+	err = client.OpenAPI(ctx, resource, func(from io.Reader) (err error) {
 		document, err = openapi.Read(from)
 		return err
 	})
