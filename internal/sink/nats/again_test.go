@@ -82,7 +82,7 @@ func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
 // TestI3LastWordsOnASharedStream of a killed exporter, which come when the next one has opened its log, are those that
 // this one sends first: they are stored once, though the server has them from before this one's other messages.
 func TestI3LastWordsOnASharedStream(t *testing.T) {
-	s, options := sharing(t, oneByOne)
+	s, options := sharing(t)
 	maker := newMaker()
 	first := idsOf(maker.Batch(1))
 	late, other := maker.Batch(20), maker.Batch(5)

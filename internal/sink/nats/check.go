@@ -135,10 +135,6 @@ func (s *Sink) notes(config *jetstream.StreamConfig) (notes []string) {
 	if config.Storage == jetstream.MemoryStorage {
 		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
 	}
-	if !config.AllowBatchPublish && !s.options.Shared && s.knowsBatches() {
-		notes = append(notes, fmt.Sprintf("stream %s does not take batches: set its allow_batched, which keeps all messages in order, also while "+
-			"another exporter takes over", config.Name))
-	}
 	return notes
 }
 

@@ -37,8 +37,7 @@ func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
 	if _, err := js.Stream(ctx, testStream); err == nil {
 		t.Error("the stream was made")
 	}
-	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
-		AllowBatchPublish: true})
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20})
 	wantNote(t, s.options(), smallNote)
 }
 
@@ -85,7 +84,7 @@ func TestCheckTriesOnce(t *testing.T) {
 // TestI10CheckNotesAnotherWriter in a stream that is not shared.
 func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
-	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, AllowBatchPublish: true})
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}})
 	js, ctx := s.admin()
 	if _, err := js.Publish(ctx, "k8s.audit", []byte("x")); err != nil {
 		t.Fatal(err)

@@ -7,14 +7,13 @@ import (
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
-// TestConformance tries every way to send.
+// TestConformance of a stream that is ours alone, and of a shared one.
 func TestConformance(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		sink Options
 	}{
-		{"batches", Options{}},
-		{"single", Options{Single: true}}, // the stream allows no batches, as on an older server
+		{"alone", Options{}},
 		{"shared", Options{Shared: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -10,36 +10,31 @@
 //
 // What a Sink does, by files: sink has the connection and the stream, which it makes and judges; log reads what the
 // stream holds, and whose that is; message has marks, subjects and messages. It sends each batch with a publisher of
-// its own, in one of two ways (send); publish finds out what is stored when one has failed. write has Open, Write and
+// its own (send); publish finds out what is stored when one has failed. write has Open, Write and
 // the sweep of a bucket. Check and Reader are for those who only look.
 //
 // Decisions:
 //
 //   - Expected sequences instead of message ids: a refused or lost message refuses all after it, and a second or late
 //     copy is refused. Order and uniqueness need no memory in the server.
-//   - Fast ingest (ADR-50) where server and stream allow it, with the expected sequence on every message. ADR-50 asks
-//     for it on a batch's first message only; then another writer's messages slip in, and a new leader may skip one of
-//     ours. A batch ends with its Write. It costs 1.03 times less CPU time, and is here for what it keeps: where two
-//     writers collide, nothing behind the first refused message is stored, so a stream's versions stay in order.
-//   - A failed batch is waited for: the server tells how much of it is stored. Without that, a full stream that is
-//     being emptied would get the front of the batch again and again. If nothing comes, a ping asks.
-//   - Elsewhere one acknowledgement per message. The first message of a Write goes alone, and one message per object is
-//     under way, so that a replaced writer stores nothing and no change overtakes another of its object. Of two
-//     writers that collide, the second message of one may be stored behind the first of the other.
-//   - No atomic batches: they are slower unless the server syncs always, which a client cannot see.
+//   - One acknowledgement per message. The first message of a Write goes alone, and one message per object is under
+//     way, so that a replaced writer stores nothing and no change overtakes another of its object. Of two writers that
+//     collide, the second message of one may be stored behind the first of the other.
+//   - No fast ingest (ADR-50): it needs nats-server 2.14, and saves nothing that shows in the whole line's CPU time.
+//     No atomic batches: they are slower unless the server syncs always, which a client cannot see.
 //   - Open does not fence. Nothing moves the end of a stream but a message, and consumers would see that. So a killed
 //     exporter's last words are stored until a message of ours is acknowledged. They follow what Open has read without
 //     a hole, since each fits in one place only, and are no more than may be under way: more is another exporter's.
 //     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. After a
-//     message of ours the server refuses them, but for those that are no batch: there the second message under way may
-//     fit behind our first. Directly behind it they are a LateError, too; behind more of ours, another exporter's.
+//     message of ours the server refuses them, but the second of those under way may fit behind our first. Directly
+//     behind it they are a LateError, too; behind more of ours, another exporter's.
 //   - Nats-Expected-Last-Msg-Id would refuse those as well, and must not be used. Every replica checks it against an id
 //     that catching up does not renew (nats-server up to 2.15.2): one that was away for long refuses the first message
 //     after that, and stops for good.
-//   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
-//     too little. The server knows a message by a hash of writer and subject before its id (messageID),
-//     because JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random
-//     key in the state; a random name in the mark would be lost with a crash before the first mark.
+//   - A shared stream has ids in place of expected sequences. The server knows a message by a hash of writer and
+//     subject before its id (messageID), because JetStream takes an equal id for a repetition on any subject, by
+//     anybody. The writer comes from a random key in the state; a random name in the mark would be lost with a crash
+//     before the first mark.
 //   - That the server has an id already is believed where what it has came after all that is known of the object
 //     (tellings). What is told again, such as an object that was left out and is selected again, has an id from before
 //     its delete (I8). Its message goes out once more, and the id for the server ends with where the earlier one is.

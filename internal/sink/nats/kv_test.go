@@ -104,45 +104,42 @@ func wantBucket(t *testing.T, s *testServer, want map[string]string) {
 // again, but for what the bucket proves: a newer version of the object. A cut makes nothing come twice, though the
 // reader of the tail finds gaps.
 func TestI3BucketMirrorsTheCluster(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		network := startProxy(t, s.Addr().String())
-		options := bucketOptions(network.url())
-		options.Single = publish == oneByOne
-		publisher := openSink(t, options)
-		c := newCluster("odds")
-		saved := write(t, publisher, nil)
-		var unsaved []sink.Message
-		written := 0
-		done := network.cutOften(20)
-		for round, running := 0, true; running; round++ {
-			select {
-			case <-done:
-				running = false
-			default:
-			}
-			var batch []sink.Message
-			for range 200 {
-				batch = append(batch, c.change())
-			}
-			mark := write(t, publisher, batch)
-			written += len(batch)
-			unsaved = append(unsaved, batch...)
-			if round%3 == 0 {
-				saved, unsaved = mark, nil
-			}
-			if round%5 == 4 {
-				publisher = openSink(t, options) // the old one is as good as killed
-				left := replay(t, publisher, saved, unsaved)
-				write(t, publisher, left)
-				written += len(left)
-			}
+	s := startServer(t)
+	network := startProxy(t, s.Addr().String())
+	options := bucketOptions(network.url())
+	publisher := openSink(t, options)
+	c := newCluster("odds")
+	saved := write(t, publisher, nil)
+	var unsaved []sink.Message
+	written := 0
+	done := network.cutOften(20)
+	for round, running := 0, true; running; round++ {
+		select {
+		case <-done:
+			running = false
+		default:
 		}
-		wantBucket(t, s, c.state)
-		if seq := publisher.stream.place.Seq; seq != uint64(written) {
-			t.Errorf("%d messages took %d sequences", written, seq)
+		var batch []sink.Message
+		for range 200 {
+			batch = append(batch, c.change())
 		}
-	})
+		mark := write(t, publisher, batch)
+		written += len(batch)
+		unsaved = append(unsaved, batch...)
+		if round%3 == 0 {
+			saved, unsaved = mark, nil
+		}
+		if round%5 == 4 {
+			publisher = openSink(t, options) // the old one is as good as killed
+			left := replay(t, publisher, saved, unsaved)
+			write(t, publisher, left)
+			written += len(left)
+		}
+	}
+	wantBucket(t, s, c.state)
+	if seq := publisher.stream.place.Seq; seq != uint64(written) {
+		t.Errorf("%d messages took %d sequences", written, seq)
+	}
 }
 
 // replay is what of the messages the bucket does not prove to be delivered.
@@ -184,7 +181,7 @@ func TestBucketIsOneThatClientsKnow(t *testing.T) {
 	if len(history) != 3 || history[2].Operation() != jetstream.KeyValueDelete || len(history[2].Value()) != 0 {
 		t.Fatalf("got %v", history)
 	}
-	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || !publisher.stream.batches {
+	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 {
 		t.Fatalf("got %+v", status.Config())
 	}
 }

@@ -37,7 +37,7 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, a
 	} else {
 		network.holdBehind(batch[0].ID + "\r\n")
 	}
-	last := batch[underWay(options.Single, batch, acked)-1].ID
+	last := batch[underWay(batch, acked)-1].ID
 	ctx, kill := context.WithCancel(within(t))
 	go func() {
 		network.awaitHeld(last + "\r\n")
@@ -61,12 +61,12 @@ type dead struct {
 }
 
 // died opens the next exporter of one that was killed when so many messages of its last words had come.
-func died(t *testing.T, publish string, acked int) *dead {
+func died(t *testing.T, acked int) *dead {
 	t.Helper()
 	d, maker := &dead{testServer: startServer(t)}, newMaker()
 	d.first, d.late, d.more = maker.Batch(1), maker.Batch(50), maker.Batch(5)
-	d.mark, d.release = dying(t, d.testServer, d.options(publish), d.late, acked)
-	d.next = newSink(t, d.options(publish))
+	d.mark, d.release = dying(t, d.testServer, d.options(), d.late, acked)
+	d.next = newSink(t, d.options())
 	if ids := openAt(t, d.next, d.mark); len(ids) != acked {
 		t.Fatalf("got %q", ids)
 	}
@@ -74,10 +74,7 @@ func died(t *testing.T, publish string, acked int) *dead {
 }
 
 // underWay is how many messages of a batch were sent when so many of them are acknowledged.
-func underWay(single bool, batch []sink.Message, acked int) int {
-	if !single {
-		return len(batch)
-	}
+func underWay(batch []sink.Message, acked int) int {
 	last := map[string]int{}
 	for i := range batch {
 		before, sent := last[batch[i].Object()]
@@ -102,38 +99,34 @@ func (s *testServer) awaitStored(n int) {
 // TestI3LastWordsOfAKilledExporter come when the next one has opened its log: before its first message, which is in
 // another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		d := died(t, publish, 0)
-		d.release()
-		_, err := d.next.Write(within(t), slices.Concat(d.more, d.late))
-		wantLate(t, err, 2)
-		again := newSink(t, d.options(publish))
-		ids := openAt(t, again, d.mark)
-		if len(ids) == 0 {
-			t.Fatal("they are not found")
-		}
-		wantIDs(t, ids, idsOf(d.late[:len(ids)]))
-		write(t, again, slices.Concat(d.more, d.late[len(ids):]))
-		wantIDs(t, d.ids(), slices.Concat(idsOf(d.first), ids, idsOf(d.more), idsOf(d.late[len(ids):])))
-	})
+	d := died(t, 0)
+	d.release()
+	_, err := d.next.Write(within(t), slices.Concat(d.more, d.late))
+	wantLate(t, err, 2)
+	again := newSink(t, d.options())
+	ids := openAt(t, again, d.mark)
+	if len(ids) == 0 {
+		t.Fatal("they are not found")
+	}
+	wantIDs(t, ids, idsOf(d.late[:len(ids)]))
+	write(t, again, slices.Concat(d.more, d.late[len(ids):]))
+	wantIDs(t, d.ids(), slices.Concat(idsOf(d.first), ids, idsOf(d.more), idsOf(d.late[len(ids):])))
 }
 
 // TestI3LastWordsBehindTheFirstMessageAreRefused by the server, whatever the next exporter has written.
 func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		d := died(t, publish, 0)
-		write(t, d.next, d.more[:1])
-		d.release()
-		write(t, d.next, d.more[1:])
-		wantIDs(t, d.ids(), idsOf(append(d.first, d.more...)))
-	})
+	d := died(t, 0)
+	write(t, d.next, d.more[:1])
+	d.release()
+	write(t, d.next, d.more[1:])
+	wantIDs(t, d.ids(), idsOf(append(d.first, d.more...)))
 }
 
-// TestI3LastWordsBehindTheFirstMessageAreTold where many are under way one by one. The one that the next exporter's
+// TestI3LastWordsBehindTheFirstMessageAreTold where many are under way. The one that the next exporter's
 // first message has taken the place of is refused by the server. Those after it fit behind that one, none of an object
 // whose older message was refused. They are no other exporter's.
 func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
-	d := died(t, oneByOne, 1)
+	d := died(t, 1)
 	write(t, d.next, d.more[:1])
 	d.release()
 	want := append(d.first, d.late[0], d.more[0])
@@ -141,7 +134,7 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 	_, err := d.next.Write(within(t), d.more[1:])
 	wantLate(t, err, len(want)+1)
 	openAt(t, d.next, d.mark)
-	want = append(want, d.late[2:underWay(true, d.late, 1)]...)
+	want = append(want, d.late[2:underWay(d.late, 1)]...)
 	write(t, d.next, d.more[1:])
 	wantIDs(t, d.ids(), idsOf(append(want, d.more[1:]...)))
 }
@@ -149,40 +142,40 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 // TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		d := died(t, publish, 0)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := d.next.Write(ended, d.more); err == nil {
-			t.Fatal("a Write that was cancelled")
-		}
-		d.release()
-		d.awaitStored(1 + underWay(publish == oneByOne, d.late, 0))
-		again := sink.Opening{Mark: d.mark, Again: true, After: func() func(string) { return func(string) {} }}
-		err := d.next.Open(within(t), again)
-		if !errors.As(err, new(*sink.LateError)) {
-			t.Fatalf("got %v, want a LateError", err)
-		}
-		wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
-			"an earlier exporter had sent it when it was killed, or another one writes to the stream")
-		if ids := openAt(t, d.next, d.mark); len(ids) == 0 {
-			t.Fatal("they are not found")
-		}
-		write(t, d.next, d.more)
-		noError(t, d.next.Open(within(t), again)) // what was written is no stranger's
-	})
+	d := died(t, 0)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.next.Write(ended, d.more); err == nil {
+		t.Fatal("a Write that was cancelled")
+	}
+	d.release()
+	d.awaitStored(1 + underWay(d.late, 0))
+	again := sink.Opening{Mark: d.mark, Again: true, After: func() func(string) { return func(string) {} }}
+	err := d.next.Open(within(t), again)
+	if !errors.As(err, new(*sink.LateError)) {
+		t.Fatalf("got %v, want a LateError", err)
+	}
+	wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
+		"an earlier exporter had sent it when it was killed, or another one writes to the stream")
+	if ids := openAt(t, d.next, d.mark); len(ids) == 0 {
+		t.Fatal("they are not found")
+	}
+	write(t, d.next, d.more)
+	noError(t, d.next.Open(within(t), again)) // what was written is no stranger's
 }
 
 // TestI3LastWordsThatAreOursToo: the next exporter writes the same records in the same order. Those that came late are
 // not written again, and what comes after them is no other exporter's.
 func TestI3LastWordsThatAreOursToo(t *testing.T) {
-	d := died(t, inBatches, 0)
+	d := died(t, 1)
+	came := d.late[:underWay(d.late, 1)]
 	d.release()
-	write(t, d.next, d.late)
+	d.awaitStored(1 + len(came))
+	write(t, d.next, came[1:])
 	d.publish("k8s.x", d.more[0].ID)
 	_, err := d.next.Write(within(t), d.more[1:])
-	wantLate(t, err, 52)
-	wantIDs(t, d.ids(), idsOf(append(append(d.first, d.late...), d.more[0])))
+	wantLate(t, err, len(came)+2)
+	wantIDs(t, d.ids(), idsOf(slices.Concat(d.first, came, d.more[:1])))
 }
 
 // TestI10LastWordsEnd: a killed exporter had only so many messages under way. Who writes more lives.

@@ -63,20 +63,18 @@ func TestI4LargestMessage(t *testing.T) {
 
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s, publisher := opened(t, publish)
-		s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 5000 })
-		maker := newMaker()
-		batch := append(maker.Batch(3), maker.Message(6000))
-		batch = append(batch, maker.Batch(3)...)
-		mark, err := publisher.Write(within(t), batch)
-		wantRejected(t, err, 3, "too_large")
-		if mark != publisher.stream.place.text() {
-			t.Fatalf("the mark is %v", mark)
-		}
-		write(t, publisher, batch[4:])
-		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
-	})
+	s, publisher := opened(t)
+	s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 5000 })
+	maker := newMaker()
+	batch := append(maker.Batch(3), maker.Message(6000))
+	batch = append(batch, maker.Batch(3)...)
+	mark, err := publisher.Write(within(t), batch)
+	wantRejected(t, err, 3, "too_large")
+	if mark != publisher.stream.place.text() {
+		t.Fatalf("the mark is %v", mark)
+	}
+	write(t, publisher, batch[4:])
+	wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
 }
 
 // TestRaisedLimitIsNoticed without opening the sink again: what was rejected fits now.
@@ -84,7 +82,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
 			s := startServer(t)
-			options := s.options(inBatches)
+			options := s.options()
 			options.Shared = shared
 			publisher := openSink(t, options)
 			resize := func(limit int32) {
@@ -104,29 +102,27 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.
 func TestI4FullStreamWaits(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		js, ctx := s.admin()
-		full := 0
-		options := s.options(publish)
-		options.MaxBytes, options.DiscardNew = 64<<10, true
-		options.Retry = func(reason string, _ error) {
-			if reason != "limits" {
-				return // the messages after the first refused one
-			}
-			full++
-			stream := must(js.Stream(ctx, testStream))
-			noError(t, stream.Purge(ctx))
+	s := startServer(t)
+	js, ctx := s.admin()
+	full := 0
+	options := s.options()
+	options.MaxBytes, options.DiscardNew = 64<<10, true
+	options.Retry = func(reason string, _ error) {
+		if reason != "limits" {
+			return // the messages after the first refused one
 		}
-		publisher := openSink(t, options)
-		batch := benchBatch(1<<10, 200, new(int))[:200]
-		mark := write(t, publisher, batch)
-		if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
-			t.Fatalf("full %d times, at %s", full, mark)
-		}
-		ids := s.ids()
-		wantIDs(t, ids, idsOf(batch[200-len(ids):]))
-	})
+		full++
+		stream := must(js.Stream(ctx, testStream))
+		noError(t, stream.Purge(ctx))
+	}
+	publisher := openSink(t, options)
+	batch := benchBatch(1<<10, 200, new(int))[:200]
+	mark := write(t, publisher, batch)
+	if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
+		t.Fatalf("full %d times, at %s", full, mark)
+	}
+	ids := s.ids()
+	wantIDs(t, ids, idsOf(batch[200-len(ids):]))
 }
 
 // TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is

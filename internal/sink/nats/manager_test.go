@@ -90,8 +90,7 @@ func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
 		"stream K8S is in memory: a restart of its servers loses it, and all objects are sent again"
 	wantNote(t, options, want)
 	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgs: 7})
-	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word; " +
-		"stream K8S does not take batches: set its allow_batched, which keeps all messages in order, also while another exporter takes over"
+	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word"
 	wantNote(t, s.options(), other)
 }
 

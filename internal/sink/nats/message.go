@@ -154,12 +154,12 @@ func validSubject(text string) bool {
 const (
 	maxControlLine = 4096
 	lineOfConsumer = 1024
-	lineOfBatch    = 128 // a reply after our inbox, and sizes
+	lineOfReply    = 128 // a reply after our inbox, and sizes
 )
 
 // maxSubject is how long a subject may be where replies go to the inbox.
 func maxSubject(inbox string) int {
-	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfBatch-len(inbox))
+	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfReply-len(inbox))
 }
 
 // covers says whether the pattern takes everything that the subject, which may be a pattern itself, stands for.
@@ -218,13 +218,12 @@ type knownStream struct {
 	told       tellings // of one that is shared
 	maxMessage int      // bytes of headers and value; negative is no limit
 	maxSubject int      // characters
-	batches    bool     // it takes batches (ADR-50)
 	confirmed  int      // messages that were acknowledged since the sink was opened
 }
 
 // renew takes what a person can change meanwhile.
 func (s *knownStream) renew(config *jetstream.StreamConfig) {
-	s.subjects, s.maxMessage, s.batches = config.Subjects, int(config.MaxMsgSize), config.AllowBatchPublish
+	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
 }
 
 // A bucket is a stream whose subjects are keys (ADR-8). It is the only log of its sink, so its sequence is the mark;

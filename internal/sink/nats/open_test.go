@@ -34,7 +34,7 @@ func TestOpenMakesTheStream(t *testing.T) {
 	c := stream.CachedInfo().Config
 	if !slices.Equal(c.Subjects, options.Subjects) || c.Storage != jetstream.FileStorage || c.MaxAge != time.Hour ||
 		c.Retention != jetstream.LimitsPolicy || c.Discard != jetstream.DiscardNew || c.MaxBytes != 1<<30 ||
-		c.Replicas != 1 || !c.AllowDirect || !c.AllowBatchPublish || c.Duplicates != 100*time.Millisecond {
+		c.Replicas != 1 || !c.AllowDirect || c.Duplicates != 100*time.Millisecond {
 		t.Fatalf("got %+v", c)
 	}
 }

@@ -52,9 +52,8 @@ type Options struct {
 
 	Login
 
-	Single bool            // each message has an acknowledgement of its own, also where server and stream take batches (ADR-50)
-	Retry  sink.RetryFunc  // nil is nobody
-	Extra  []natsgo.Option // for what has no field here
+	Retry sink.RetryFunc  // nil is nobody
+	Extra []natsgo.Option // for what has no field here
 }
 
 // Login is that of the connection.
@@ -158,9 +157,6 @@ var (
 	// an acknowledgement for another place than the message asked for
 	errMisplaced = errors.New("message stored at another sequence than expected")
 	errUnsettled = errors.New("messages arrived while the stream's end was read")
-	// The server says so with an acknowledgement of what it stored before.
-	errGap   = errors.New("the server received the batch with a gap")
-	errEnded = errors.New("the server ended the batch early")
 )
 
 // The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own, and
@@ -183,8 +179,6 @@ const (
 	codeNoLimits         jetstream.ErrorCode = 10120
 	codeMaxBytesExceeded jetstream.ErrorCode = 10122
 	codeTooManyRequests  jetstream.ErrorCode = 10167
-	codeUnknownBatch     jetstream.ErrorCode = 10208
-	codeTooManyBatches   jetstream.ErrorCode = 10211
 )
 
 func codeOf(err error) jetstream.ErrorCode {
@@ -197,11 +191,11 @@ func codeOf(err error) jetstream.ErrorCode {
 // reason is the short word for an error that is worth another attempt.
 func reason(err error) string {
 	switch codeOf(err) {
-	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, codeSequenceMismatch, codeUnknownBatch:
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, codeSequenceMismatch:
 		return "sequence"
 	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
 		return "limits"
-	case codeTooManyRequests, codeTooManyBatches:
+	case codeTooManyRequests:
 		return "busy"
 	case 0:
 	default:
@@ -214,7 +208,7 @@ func reason(err error) string {
 		return "no_responders"
 	case errors.Is(err, errLeaderless):
 		return "no_leader"
-	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled), errors.Is(err, errGap), errors.Is(err, errEnded):
+	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled):
 		return "sequence"
 	}
 	return "disconnected"

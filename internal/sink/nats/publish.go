@@ -72,16 +72,6 @@ func (p *publisher) attempt(ctx context.Context) error {
 	return p.classify(err)
 }
 
-// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
-func (p *publisher) send(ctx context.Context) error {
-	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
-	p.sent, p.bytes = p.acked, 0
-	if p.stream.batches && !p.options.Single && !p.stream.shared && len(p.batch)-p.start > 1 { // one message needs none
-		return p.sendFast(ctx)
-	}
-	return p.sendOrdered(ctx)
-}
-
 // classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
 // of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.
@@ -179,8 +169,8 @@ func (e *strangerError) Error() string {
 }
 
 // verdict says whose the stranger is (I10). A killed exporter's last words come before the first message of ours that
-// is acknowledged, or directly behind it where they are no batch: each fits in one place only, and of several under way
-// that place goes on behind ours. They are no more than it may have had under way.
+// is acknowledged, or directly behind it: each fits in one place only, and of several under way that place goes on
+// behind ours. They are no more than it may have had under way.
 func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
 	stranger, is := errors.AsType[*strangerError](err)
 	switch {

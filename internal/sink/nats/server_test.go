@@ -131,21 +131,9 @@ func (s *testServer) publish(subject, id string) {
 	}
 }
 
-// How messages are sent.
-const (
-	inBatches = "batches"
-	oneByOne  = "single"
-)
-
-// options are for a sink on the server. publish is how it sends, inBatches if there is none.
-func (s *testServer) options(publish ...string) Options {
-	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}, Single: slices.Contains(publish, oneByOne)}
-}
-
-func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish string)) {
-	for _, publish := range modes {
-		t.Run(publish, func(t *testing.T) { test(t, publish) })
-	}
+// options are for a sink on the server.
+func (s *testServer) options() Options {
+	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}}
 }
 
 // newSink is a sink that is closed with the test.
@@ -162,23 +150,23 @@ func newSink(t testing.TB, options Options) *Sink {
 }
 
 // opened is a server with an open sink.
-func opened(t testing.TB, publish ...string) (*testServer, *Sink) {
+func opened(t testing.TB) (*testServer, *Sink) {
 	s := startServer(t)
-	return s, openSink(t, s.options(publish...))
+	return s, openSink(t, s.options())
 }
 
 // proxied is a server behind a network, with options for a sink there.
-func proxied(t testing.TB, publish ...string) (*testServer, *proxy, Options) {
+func proxied(t testing.TB) (*testServer, *proxy, Options) {
 	s := startServer(t)
-	network, options := startProxy(t, s.Addr().String()), s.options(publish...)
+	network, options := startProxy(t, s.Addr().String()), s.options()
 	options.URL = network.url()
 	return s, network, options
 }
 
 // sharing is a server with options for a sink whose stream is shared.
-func sharing(t testing.TB, publish ...string) (*testServer, Options) {
+func sharing(t testing.TB) (*testServer, Options) {
 	s := startServer(t)
-	options := s.options(publish...)
+	options := s.options()
 	options.Shared = true
 	return s, options
 }

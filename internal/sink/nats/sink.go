@@ -184,15 +184,14 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 func (s *Sink) newStream() *jetstream.StreamConfig {
 	o := &s.options
 	config := &jetstream.StreamConfig{
-		Name:              o.Stream,
-		Description:       "Changes of Kubernetes objects, written by kubecdc",
-		Subjects:          o.Subjects,
-		Replicas:          o.Replicas,
-		MaxAge:            o.MaxAge,
-		MaxBytes:          o.MaxBytes,
-		Duplicates:        100 * time.Millisecond,
-		AllowDirect:       true,
-		AllowBatchPublish: s.knowsBatches() && !o.Shared && !o.Single,
+		Name:        o.Stream,
+		Description: "Changes of Kubernetes objects, written by kubecdc",
+		Subjects:    o.Subjects,
+		Replicas:    o.Replicas,
+		MaxAge:      o.MaxAge,
+		MaxBytes:    o.MaxBytes,
+		Duplicates:  100 * time.Millisecond,
+		AllowDirect: true,
 	}
 	if o.Storage == StorageMemory {
 		config.Storage = jetstream.MemoryStorage
@@ -207,13 +206,6 @@ func (s *Sink) newStream() *jetstream.StreamConfig {
 		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
 	}
 	return config
-}
-
-// knowsBatches says whether the server takes batches, where the stream allows it: from 2.14 on, whose level of the
-// JetStream API (ADR-44) is 4.
-func (s *Sink) knowsBatches() bool {
-	_, level := s.conn.NC.ConnectedServerJetStream()
-	return level >= 4
 }
 
 // overlap says which stream has our subjects; "" is not known.

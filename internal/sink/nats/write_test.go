@@ -13,34 +13,32 @@ import (
 )
 
 func TestI3RestartedServer(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s, publisher := opened(t, publish)
-		maker := newMaker()
-		batches := make([][]sink.Message, 40)
-		for i := range batches {
-			batches[i] = maker.Batch(500)
-		}
-		started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
-		ctx := within(t)
-		go func() {
-			for _, batch := range batches {
-				started <- struct{}{}
-				if _, err := publisher.Write(ctx, batch); err != nil {
-					failed <- err
-					return
-				}
-			}
-			failed <- nil
-		}()
-		for i := range 20 {
-			<-started
-			if i%5 == 4 {
-				s.Restart(t)
+	s, publisher := opened(t)
+	maker := newMaker()
+	batches := make([][]sink.Message, 40)
+	for i := range batches {
+		batches[i] = maker.Batch(500)
+	}
+	started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
+	ctx := within(t)
+	go func() {
+		for _, batch := range batches {
+			started <- struct{}{}
+			if _, err := publisher.Write(ctx, batch); err != nil {
+				failed <- err
+				return
 			}
 		}
-		noError(t, <-failed)
-		wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
-	})
+		failed <- nil
+	}()
+	for i := range 20 {
+		<-started
+		if i%5 == 4 {
+			s.Restart(t)
+		}
+	}
+	noError(t, <-failed)
+	wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
 }
 
 // TestI3OneOfAnObjectAtATime: in a collision of two writers, a change of an object never overtakes the one before it.
@@ -49,7 +47,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 		{ID: "c/pods/a/x/u/1/added"}, {ID: "c/pods/a/y/u/2/added"}, {ID: "c/pods/a/x/u2/3/updated"}, {ID: "c/pods/a/x/u2/4/deleted"},
 		{ID: "c/services/a/x/u/5/added"}, {ID: "other"}, {ID: "c/pods/a/y/u/6/deleted"},
 	}
-	p := orderedWindow{publisher: &publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch}, last: map[string]int{}}
+	p := publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch, last: map[string]int{}}
 	for _, step := range []struct{ acked, sent int }{{0, 0}, {1, 3}, {2, 3}, {3, 7}} {
 		for p.acked = step.acked; p.sent < len(batch) && p.admits(p.sent); {
 			p.last[batch[p.sent].Object()] = p.sent
@@ -103,54 +101,50 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s, network, options := proxied(t, publish)
-		var resume func()
-		var reasons []string
-		options.Retry = func(reason string, _ error) {
-			if resume == nil {
-				return // Open tries again on a busy machine
-			}
-			reasons = append(reasons, reason)
-			if len(reasons) == 3 {
-				resume()
-			}
+	s, network, options := proxied(t)
+	var resume func()
+	var reasons []string
+	options.Retry = func(reason string, _ error) {
+		if resume == nil {
+			return // Open tries again on a busy machine
 		}
-		publisher := newSink(t, options)
-		const short = 300 * time.Millisecond
-		publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
-		openAt(t, publisher, "")
-		resume = network.stall()
-		defer resume()
-		batch := newMaker().Batch(100)
-		write(t, publisher, batch)
-		wantIDs(t, s.ids(), idsOf(batch))
-		if reasons[0] != "timeout" {
-			t.Fatalf("got reasons %q", reasons)
+		reasons = append(reasons, reason)
+		if len(reasons) == 3 {
+			resume()
 		}
-	})
+	}
+	publisher := newSink(t, options)
+	const short = 300 * time.Millisecond
+	publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
+	openAt(t, publisher, "")
+	resume = network.stall()
+	defer resume()
+	batch := newMaker().Batch(100)
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+	if reasons[0] != "timeout" {
+		t.Fatalf("got reasons %q", reasons)
+	}
 }
 
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s, network, options := proxied(t, publish)
-		publisher := newSink(t, options)
-		publisher.tuning.Reply = 300 * time.Millisecond
-		openAt(t, publisher, "")
-		maker := newMaker()
-		want := maker.Batch(3)
-		write(t, publisher, want)
+	s, network, options := proxied(t)
+	publisher := newSink(t, options)
+	publisher.tuning.Reply = 300 * time.Millisecond
+	openAt(t, publisher, "")
+	maker := newMaker()
+	want := maker.Batch(3)
+	write(t, publisher, want)
 
-		network.hold()
-		batch := maker.Batch(50)
-		write(t, publisher, batch)
-		want = append(want, batch...)
-		network.release(t)
-		batch = maker.Batch(3)
-		write(t, publisher, batch)
-		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
-	})
+	network.hold()
+	batch := maker.Batch(50)
+	write(t, publisher, batch)
+	want = append(want, batch...)
+	network.release(t)
+	batch = maker.Batch(3)
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
 }
 
 // TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.

@@ -54,7 +54,7 @@ const Inboxes = "_INBOX.kubecdc"
 type Conn struct {
 	NC      *natsgo.Conn
 	API     string           // the prefix of the JetStream API's subjects
-	Inbox   string           // replies come to this and a number, or a batch and a number in it
+	Inbox   string           // replies come to this and a number
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed sink.Bell        // the connection came, went or ended since the last look
@@ -306,14 +306,6 @@ func (c *Conn) Ask() (uint64, string) {
 	c.Number++
 	text := append(make([]byte, 0, 64), c.Inbox...)
 	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
-}
-
-// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
-// all clients.
-func (c *Conn) Batch() string {
-	c.Number++
-	name := strings.TrimSuffix(c.Inbox, ".") // of which no other client has the end
-	return c.Inbox + name[strings.LastIndexByte(name, '.')+1:] + "-" + strconv.FormatUint(c.Number, 10) + "."
 }
 
 // Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
