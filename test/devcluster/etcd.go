@@ -62,8 +62,9 @@ func etcdConfig(dir dataDir, port int) *embed.Config {
 	cfg.ListenPeerUrls = nil
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	// Bookmarks of quiet resources move only with etcd's progress notifications.
-	// The default of ten minutes would outlast any test.
-	cfg.WatchProgressNotifyInterval = time.Second
+	// The default of ten minutes would outlast any test. Each second they would
+	// be most of what an idle cluster costs.
+	cfg.WatchProgressNotifyInterval = 2 * time.Second
 	// What is written survives a kill of the process without fsync: the kernel has
 	// it. Only a crash of the machine would lose data, and this is not production.
 	cfg.UnsafeNoFsync = true
