@@ -128,6 +128,8 @@ func (c *Client) Forbidden(ctx context.Context, stream change.Stream, verbs ...s
 // NamespaceMissing says whether the namespace certainly does not exist. A stream of it is silent until somebody creates
 // it.
 func (c *Client) NamespaceMissing(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	return apierrors.IsNotFound(c.rest.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }
 

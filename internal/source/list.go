@@ -30,8 +30,8 @@ type Query struct {
 }
 
 // List hands each object on, as a record of op Sync, and returns the version that all of them are of. A list whose
-// pages expire while they are read is begun again: begin is called before each attempt. An error
-// IsGone where the server does not have the asked version.
+// pages expire while they are read is begun again: begin is called before each attempt. The
+// error satisfies IsGone where the server does not have the asked version.
 func (c *Client) List(ctx context.Context, q Query, begin func(), each func(*change.Record) error) (version string, err error) {
 	for range maxRestarts {
 		begin()

@@ -64,8 +64,8 @@ func (s *sightings) forget() {
 var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
 
 // note remembers the record, which the watch of that number brought, and says whether it is in line already. One with
-// other content is not, unless it was written by an API server of another version, which nobody can tell: so it is told
-// rather than lost.
+// other content is told again rather than lost: whether only an API server of another version wrote it differently,
+// nobody can tell.
 func (s sightings) note(rec *change.Record, watch int) (again bool, err error) {
 	key := seenRecord{rec.Key, rec.UID, rec.Op}
 	now := sighting{len(rec.Object), crc32.Checksum(rec.Object, crc32.MakeTable(crc32.Castagnoli)), watch}

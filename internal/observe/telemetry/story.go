@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -168,7 +169,7 @@ func (t *Telemetry) Comparing(stream change.Stream, snapshot *change.Snapshot) {
 		line = append(line, "error", s.expired)
 		s.expired = ""
 	}
-	t.rarely(rare{gap.Stream + " " + string(gap.Reason), slog.LevelWarn, "gap: intermediate changes may be missing", "gaps"}, line...)
+	t.rarely(rare{fmt.Sprint(gap.Stream, " ", gap.Reason, " ", gap.Sinks), slog.LevelWarn, "gap: intermediate changes may be missing", "gaps"}, line...)
 }
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each

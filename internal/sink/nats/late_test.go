@@ -206,6 +206,35 @@ func TestI10LastWordsEnd(t *testing.T) {
 		"\" is not ours: another exporter writes to the stream: stop it, or give each its own stream")
 }
 
+// TestI10SecondWriterInsideAWindow: another exporter's message comes between two that are under way. The run ends, and
+// nothing is stored of an object without what was before it.
+func TestI10SecondWriterInsideAWindow(t *testing.T) {
+	s, network, options := proxied(t)
+	publisher, maker := openSink(t, options), newMaker()
+	before, batch := maker.Batch(2), maker.Batch(50)
+	write(t, publisher, before)
+	network.holdBehind(batch[0].ID + "\r\n")
+	sent := underWay(batch, 1)
+	ctx, failed := within(t), make(chan error)
+	go func() {
+		_, err := publisher.Write(ctx, batch)
+		failed <- err
+	}()
+	network.awaitHeld(batch[sent-1].ID + "\r\n")
+	s.publish("k8s.x", "other")
+	network.release(t)
+	var permanent *sink.PermanentError
+	if err := <-failed; !errors.As(err, &permanent) || !permanent.Fenced {
+		t.Fatalf("got %v, want another writer", err)
+	}
+	for _, m := range batch[2:sent] {
+		if m.Object() == batch[1].Object() {
+			t.Fatalf("%s was under way with the message before it", m.ID)
+		}
+	}
+	wantIDs(t, s.ids(), slices.Concat(idsOf(before), idsOf(batch[:1]), []string{"other"}, idsOf(batch[2:sent])))
+}
+
 // openedEnd opens the sink anew, and returns the mark of the log's end.
 func openedEnd(t *testing.T, s *Sink) sink.Mark {
 	t.Helper()

@@ -148,3 +148,15 @@ func TestI4LongSubjectIsRejected(t *testing.T) {
 		t.Fatalf("%d messages are stored, the third is not on the long subject", len(stored))
 	}
 }
+
+// TestI3ALineBreakMakesNoHeader, whatever a server says the version is.
+func TestI3ALineBreakMakesNoHeader(t *testing.T) {
+	s, publisher := opened(t)
+	batch := newMaker().Batch(1)
+	batch[0].ResourceVersion = "1\r\nNats-Rollup: all"
+	write(t, publisher, batch)
+	headers := s.stored()[0].Headers
+	if len(headers) == 0 || slices.ContainsFunc(headers, func(h sink.Header) bool { return strings.EqualFold(h.Name, "Nats-Rollup") }) {
+		t.Errorf("the message has the headers %q", headers)
+	}
+}

@@ -44,7 +44,7 @@ func (s *Sink) ask(ctx context.Context, place uint64, n int) ([]entry, error) {
 	}
 	entries := make([]entry, n)
 	for missing := n; missing > 0; {
-		m, err := c.Next(ctx, generation, c.Reply)
+		m, err := c.Next(ctx, generation)
 		if err != nil {
 			return nil, err
 		}

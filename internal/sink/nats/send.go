@@ -110,7 +110,7 @@ func (p *publisher) send(ctx context.Context) error {
 
 // receive waits for a reply, and takes those that came with it.
 func (p *publisher) receive(ctx context.Context) error {
-	m, err := p.conn.Next(ctx, p.during, p.conn.Reply)
+	m, err := p.conn.Next(ctx, p.during)
 	for err == nil {
 		if err = p.take(m); err != nil {
 			return err

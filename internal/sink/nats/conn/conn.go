@@ -309,13 +309,13 @@ func (c *Conn) Ask() (uint64, string) {
 }
 
 // Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
-func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
+func (c *Conn) Next(ctx context.Context, generation uint64) (*natsgo.Msg, error) {
 	select { // the quick way while replies stream in
 	case m := <-c.Replies:
 		return m, nil
 	default:
 	}
-	c.timer.Reset(within)
+	c.timer.Reset(c.Reply)
 	defer c.timer.Stop()
 	for {
 		select {
@@ -344,7 +344,7 @@ func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer 
 		return err
 	}
 	for {
-		m, err := c.Next(ctx, generation, c.Reply)
+		m, err := c.Next(ctx, generation)
 		if err != nil {
 			return err
 		}

@@ -174,10 +174,18 @@ func (s *Service) answer(ctx context.Context, c *conn.Conn) error {
 		case q := <-s.questions:
 			s.reply(ctx, c, &q)
 		case <-c.Changed:
-			if c.NC.IsConnected() && c.Settle(ctx) == nil { // and the server has the subscriptions
+			err := errLost
+			if c.NC.IsConnected() {
+				err = c.Settle(ctx) // the server has the subscriptions
+			}
+			switch {
+			case err == nil:
 				s.options.Serving()
-			} else if c.Over() == nil {
-				s.options.Failed(errLost)
+			case c.Over() == nil:
+				s.options.Failed(err)
+				if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // it may answer later
+					c.Changed.Ring()
+				}
 			}
 		case <-c.Done():
 			return c.Over()
