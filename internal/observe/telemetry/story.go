@@ -216,7 +216,7 @@ func (t *Telemetry) Compared(stream change.Stream, snapshot *change.Snapshot) {
 	}
 	t.Logger.Debug("snapshot complete", line...)
 	if snapshot.Reason != change.Removed {
-		t.rarely(rare{stream.String() + " " + string(snapshot.Reason), slog.LevelInfo, "snapshot complete", "snapshots"}, line...)
+		t.rarely(rare{fmt.Sprint(stream, " ", snapshot.Reason, " ", snapshot.Sinks), slog.LevelInfo, "snapshot complete", "snapshots"}, line...)
 	}
 }
 
