@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -356,5 +359,17 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestARequestIsBounded where the API server takes it and does not answer.
+func TestARequestIsBounded(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	c, err := newClient(&rest.Config{Host: silent.URL}, Place{"ns", "a"}, 50*time.Millisecond)
+	must(t, err)
+	var late interface{ Timeout() bool }
+	if _, err := c.get(t.Context()); !errors.As(err, &late) || !late.Timeout() {
+		t.Errorf("got %v, want that it took too long", err)
 	}
 }
