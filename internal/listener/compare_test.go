@@ -34,12 +34,16 @@ func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
 	}
 }
 
-// TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList (rule suspects).
+// TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList (rules suspects and newer). A list's pages may be of
+// several versions, here of 5 to 7: whatever the sink was told behind the oldest may be on none of them.
 func TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList(t *testing.T) {
-	last := checkpoint.Row{At: at("3"), UID: "u"}
-	for position, want := range map[string]MissingVerdict{"4": Open, "5": Ended} {
-		if got := JudgeMissing(at("5"), at("5"), at(position), last); got != want {
-			t.Errorf("at %s it is settled as %v, want %v", position, got, want)
+	for _, test := range []struct {
+		told, position string
+		want           MissingVerdict
+	}{{"3", "4", Open}, {"3", "6", Open}, {"3", "7", Ended}, {"5", "7", Ended}, {"6", "7", Exists}, {"6", "4", Exists}} {
+		last := checkpoint.Row{At: at(test.told), UID: "u"}
+		if got := JudgeMissing(at("5"), at("7"), at(test.position), last); got != test.want {
+			t.Errorf("told at %s, with the position at %s: got %v, want %v", test.told, test.position, got, test.want)
 		}
 	}
 }
