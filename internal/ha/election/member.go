@@ -109,8 +109,7 @@ type Member struct {
 
 	// Of Run's goroutine.
 	lease *coordinationv1.Lease // as the API server had it last; nil is not known
-	fresh time.Time             // when its holder was seen alive last, as far as it was looked at
-	seen  time.Time             // when it was looked at last
+	fresh time.Time             // when its holder was seen alive last
 
 	mu      sync.Mutex // guards the following
 	changed chan struct{}
@@ -156,18 +155,6 @@ const (
 // client-go's leaderelection. A busy API server may need most of that, and each request that is given up costs it
 // another TLS handshake.
 func ofLength(lease time.Duration) time.Duration { return lease / tries }
-
-// looks is into how many parts the length of a Lease is divided at least by those who watch it change.
-const looks = 4
-
-// unseen is how much of the time between two looks at a Lease of the length does not count against its holder: where
-// the API server is slow, or away, that cannot say either that it is alive.
-func unseen(last, now time.Time, length time.Duration) time.Duration {
-	if last.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(last)-length/looks)
-}
 
 // retry is the least time between two questions of a member that does not hold the Lease, and 1+jitter of it the most.
 const (
@@ -258,11 +245,12 @@ func (m *Member) heed(ctx context.Context) (pause time.Duration, goesOn bool) {
 	by, elsewhere, term, question := m.placed, m.isElsewhere(), m.term, m.question
 	isNewer := by.at.After(m.wrote)
 	m.mu.Unlock()
-	if by.seen != nil && isNewer {
-		isOther := m.lease == nil || by.seen.ResourceVersion != m.lease.ResourceVersion
-		if m.sees(by.seen, by.at); isOther {
-			_ = m.saw(by.seen) // which is noted there
+	if by.seen != nil && isNewer && (m.lease == nil || by.seen.ResourceVersion != m.lease.ResourceVersion) {
+		if m.lease == nil || !reflect.DeepEqual(by.seen.Spec, m.lease.Spec) {
+			m.fresh = by.at
 		}
+		m.lease = by.seen
+		_ = m.saw(by.seen) // which is noted there
 	}
 	isDue := term == nil || m.lease != nil && m.lease.Annotations[asks] != question || time.Since(m.fresh) >= taskLength/renewals
 	switch {
@@ -354,25 +342,19 @@ func (m *Member) request(ctx context.Context, how func(context.Context) (*coordi
 		}
 		return err
 	}
-	m.sees(lease, time.Now())
+	if m.lease == nil || !reflect.DeepEqual(lease.Spec, m.lease.Spec) {
+		m.fresh = time.Now()
+	}
+	m.lease = lease
 	return m.saw(lease)
 }
 
-// sees notes how the Lease is.
-func (m *Member) sees(lease *coordinationv1.Lease, at time.Time) {
-	m.fresh = m.fresh.Add(unseen(m.seen, at, m.options.Duration))
-	if m.seen = at; m.lease == nil || !reflect.DeepEqual(lease.Spec, m.lease.Spec) {
-		m.fresh = at
-	}
-	m.lease = lease
-}
-
-// releaseTime is how long a busy API server is given to take a Lease back.
-const releaseTime = 5 * time.Second
+// leastRelease is how long a busy API server is given to take a Lease back.
+const leastRelease = 3 * time.Second
 
 // release gives the Lease back, if it is ours. Where the API server does not answer, it runs out by itself.
 func (m *Member) release(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(2*ofLength(m.options.Duration), leastRelease))
 	defer cancel()
 	for {
 		err := m.request(bounded, m.options.leases.get)

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,10 +70,7 @@ func (c cable) do(how func() error) error {
 	if c.cut.Load() {
 		return errCut
 	}
-	if c.err != nil {
-		return c.err
-	}
-	return how()
+	return cmp.Or(c.err, how())
 }
 
 func (c cable) get(context.Context) (lease *coordinationv1.Lease, err error) {
@@ -227,9 +225,6 @@ func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
 
 func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing.T) {
 	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
-		second := s.join(t, "second", "bus")
-		defer second.leave()
-		time.Sleep(duration)
 		s.answer(errCut)
 		time.Sleep(10 * duration)
 		if _, _, trouble := first.Standing(); term.Err() != nil || trouble == nil {
@@ -241,6 +236,8 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 			t.Fatalf("the end of the outage ended its term: %v, %v", term.Err(), trouble)
 		}
 		first.cut.Store(true)
+		second := s.join(t, "second", "bus")
+		defer second.leave()
 		second.leads(t)
 		time.Sleep(duration)
 		if term.Err() != nil {

@@ -143,7 +143,7 @@ func (p *Placement) Join(m *Member) (leave func()) {
 // Run looks again and again until ctx ends. Then the exporter says that it is gone.
 func (p *Placement) Run(ctx context.Context) {
 	again(ctx, p.due, p.look)
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*ofLength(p.options.Duration))
 	defer cancel()
 	if err := p.sign(bounded, all, time.Second); err != nil { // it stays for a while: a task's Lease may still name it
 		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be ended; others have its tasks when it has run out",
@@ -162,8 +162,8 @@ func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 	began := time.Now()
 	found, listErr := p.options.leases.list(ctx)
 	if listErr == nil {
-		if old := p.note(found, began); len(old) > 0 { // one at a time: this exporter's own sign of life is due
-			_ = p.options.leases.remove(ctx, old[0]) // it is seen again where that fails
+		for _, name := range p.note(found, began) {
+			_ = p.options.leases.remove(ctx, name) // it is seen again where that fails
 		}
 		p.tell(began)
 	} else if err = listErr; ctx.Err() != nil {
@@ -187,34 +187,23 @@ func (p *Placement) unable() (names string, due bool) {
 
 // sign writes the exporter's own Lease, which lasts so long.
 func (p *Placement) sign(ctx context.Context, unable string, lasts time.Duration) error {
-	write := func(do func(context.Context, *coordinationv1.Lease) (*coordinationv1.Lease, error), lease *coordinationv1.Lease) error {
-		lease = p.options.Place.renew(lease, p.options.Self, lasts)
-		lease.Labels = map[string]string{role: ofMember}
-		lease.Annotations = map[string]string{group: p.group(), without: unable}
-		_, err := do(ctx, lease)
-		if err == nil {
-			p.mu.Lock()
-			p.wrote, p.said = lease.Spec.RenewTime.Time, unable
-			p.mu.Unlock()
-		}
-		return err
-	}
-	p.mu.Lock()
-	listed := p.seen[p.options.Place.Name].lease.DeepCopy()
-	p.mu.Unlock()
-	if listed != nil {
-		if err := write(p.options.leases.update, listed); !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
 	lease, err := p.options.leases.get(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		return write(p.options.leases.create, nil)
-	case err != nil:
+	do := p.options.leases.update
+	if apierrors.IsNotFound(err) {
+		lease, do, err = nil, p.options.leases.create, nil
+	}
+	if err != nil {
 		return err
 	}
-	return write(p.options.leases.update, lease)
+	lease = p.options.Place.renew(lease, p.options.Self, lasts)
+	lease.Labels = map[string]string{role: ofMember}
+	lease.Annotations = map[string]string{group: p.group(), without: unable}
+	if _, err = do(ctx, lease); err == nil {
+		p.mu.Lock()
+		p.wrote, p.said = lease.Spec.RenewTime.Time, unable
+		p.mu.Unlock()
+	}
+	return err
 }
 
 // group is a hash of all tasks.
@@ -227,18 +216,23 @@ func (p *Placement) group() string {
 // forgotten is how long the Lease of an exporter stays that is dead, as one is whose pod has another name now.
 const forgotten = time.Hour
 
-// note notes what was listed, and returns the names of Leases that nobody needs. Only this exporter's clock counts.
+// looks is into how many parts the length of a Lease is divided at least by those who watch it change.
+const looks = 4
+
+// note notes what was listed, and returns the names of Leases that nobody needs. Only this exporter's clock counts, and
+// between two looks no more than a part of a Lease's length: where the API server is slow, or away, the others cannot
+// say either that they are alive.
 func (p *Placement) note(found []coordinationv1.Lease, now time.Time) (old []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, pause := p.seen, unseen(p.looked, now, p.options.Duration)
+	before, unseen := p.seen, max(0, now.Sub(p.looked)-p.options.Duration/looks)
 	p.looked = now
 	p.seen = map[string]sighting{}
 	for i := range found {
 		lease := &found[i]
 		since := now
 		if had, is := before[lease.Name]; is && reflect.DeepEqual(had.lease.Spec, lease.Spec) {
-			since = had.since.Add(pause)
+			since = had.since.Add(unseen)
 		}
 		p.seen[lease.Name] = sighting{lease, since}
 		if lease.Labels[role] == ofMember && now.Sub(since) > forgotten {
