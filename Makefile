@@ -20,6 +20,10 @@ build: ## build bin/exporter
 run: build ## show real changes of a development API server, or of KUBECONFIG, through JetStream; ONCE=1 ends by itself
 	@go run ./test/demo --exporter bin/exporter $(if $(ONCE),--once)
 
+.PHONY: check
+check: lint ## format, vet, staticcheck, and the short tests
+	go test -short ./internal/... ./cmd/... ./test/house ./test/locks
+
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
 	@# test/deploy, a module of its own, runs beside the others, uncached: what it tests is outside of its module.

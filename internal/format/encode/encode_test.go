@@ -141,10 +141,10 @@ func TestCloudEventsGoldens(t *testing.T) {
 	}
 }
 
-// same compares with a golden file, which UPDATE_GOLDENS=1 writes.
+// same compares with a golden file, which UPDATE_GOLDEN=1 writes.
 func same(t *testing.T, golden, got string) {
 	t.Helper()
-	if os.Getenv("UPDATE_GOLDENS") != "" {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 		must(t, os.WriteFile(golden, []byte(got), 0o644))
 	}

@@ -2,9 +2,10 @@
 // client-go's leaderelection.
 //
 // A Lease is a hint. Its holder may be paused, or cut off, and learn much later that another one leads. What keeps two
-// leaders apart is the fence of the brokers, which the new leader raises before it reads where they stand. So a leader
-// that cannot renew its Lease goes on: while the API server is away, nobody else can take over either, and if only this
-// member is cut off, the next leader's fence ends its term.
+// leaders apart is the log of the state, whose claim fences the former leader before the next one reads what is saved,
+// and the sinks: Kafka fences, and JetStream refuses by sequence. So a leader that cannot renew its Lease goes on:
+// while the API server is away, nobody else can take over either, and if only this member is cut off, the next leader's
+// claim ends its term.
 //
 // Decisions:
 //

@@ -1,7 +1,6 @@
 package election
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,10 @@ func (c cable) do(how func() error) error {
 	if c.cut.Load() {
 		return errCut
 	}
-	return cmp.Or(c.err, how())
+	if c.err != nil {
+		return c.err
+	}
+	return how()
 }
 
 func (c cable) get(context.Context) (lease *coordinationv1.Lease, err error) {

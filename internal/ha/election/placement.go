@@ -162,8 +162,8 @@ func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 	began := time.Now()
 	found, listErr := p.options.leases.list(ctx)
 	if listErr == nil {
-		for _, name := range p.note(found, began) {
-			_ = p.options.leases.remove(ctx, name) // it is seen again where that fails
+		if old := p.note(found, began); len(old) > 0 { // one at a time: this exporter's own sign of life is due
+			_ = p.options.leases.remove(ctx, old[0]) // it is seen again where that fails
 		}
 		p.tell(began)
 	} else if err = listErr; ctx.Err() != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/deadletter"
 )
 
-// TestWhatIsShown compares what people are shown with testdata/shown.txt, which UPDATE_GOLDENS=1 writes.
+// TestWhatIsShown compares what people are shown with testdata/shown.txt, which UPDATE_GOLDEN=1 writes.
 func TestWhatIsShown(t *testing.T) {
 	var all strings.Builder
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestWhatIsShown(t *testing.T) {
 		fmt.Fprintf(&all, "== %s\n%s\n", c.what, strings.TrimRight(c.shows(t), "\n"))
 	}
 	got, golden := strings.ReplaceAll(all.String(), "\x1b", "ESC"), filepath.Join("testdata", "shown.txt")
-	if os.Getenv("UPDATE_GOLDENS") != "" {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		must(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)

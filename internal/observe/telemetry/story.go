@@ -214,7 +214,6 @@ func (t *Telemetry) Compared(stream change.Stream, snapshot *change.Snapshot) {
 	if given != nil {
 		line = append(line, "objects", given.Objects, "for", time.Since(given.Since).Round(time.Millisecond))
 	}
-	t.Logger.Debug("snapshot complete", line...)
 	if snapshot.Reason != change.Removed {
 		t.rarely(rare{fmt.Sprint(stream, " ", snapshot.Reason, " ", snapshot.Sinks), slog.LevelInfo, "snapshot complete", "snapshots"}, line...)
 	}

@@ -17,7 +17,7 @@ import (
 
 // TestI4WhatHappensIsAStory: of each thing that may happen, alone and with others, the log says what, when, and what
 // was lost, in few lines, and so do metrics and the status where a story asks for them. What they say is in
-// testdata/stories.txt, which UPDATE_GOLDENS=1 writes.
+// testdata/stories.txt, which UPDATE_GOLDEN=1 writes.
 func TestI4WhatHappensIsAStory(t *testing.T) {
 	var all strings.Builder
 	golden := filepath.Join("testdata", "stories.txt")
@@ -35,7 +35,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			})
 		})
 	}
-	if os.Getenv("UPDATE_GOLDENS") != "" {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		must(t, os.WriteFile(golden, []byte(all.String()), 0o644))
 	}
 }
