@@ -587,7 +587,8 @@ func (w *world) offer(run *sinkRun, scope Scope, e event) {
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: e.at, Key: e.key, UID: e.uid, Gone: e.gone}
 	as, last, err := run.f.Offer(&i, Way{Resource: resource, Scope: scope}, func() (Row, error) { return run.newest(i.Object()), nil })
 	check(err)
-	w.say("offer", run.log.name, scope, e, as, i.Given, last)
+	became := []string{"skipped", "moved", "taken", "replaces another"}[as]
+	w.say("offer to", run.log.name, "of", scope, e, "is", became, "and moves it to", i.Given, "; it was told last", last)
 	switch as {
 	case Moved:
 		run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: i.Given})

@@ -25,7 +25,14 @@
 // snapshots. While any is due, one goroutine of the Informer reads lists beside the watch (comparer), page by page. One
 // list serves all sinks that are compared with the same part of the stream. Watch and reader queue records by turns
 // (turns.go). The reader's turns are of at most 32 objects, and it waits for its sinks before each
-// (informer_compare.go).
+// (informer_compare.go):
+//
+//	readDue                wakes up when a comparison is asked for, or was begun for a gap
+//	  read                 lists a page; take collects its objects
+//	    compareWaiting     32 of them, in one turn
+//	      judge            one for one sink: left to the watch, as the sink has it, changed, or another one of the name
+//	    turnPage           what the sink has and the page has not are suspects
+//	  finish               once the watch has passed the list, suspects are gone; then snapshot.end
 //
 // A resourceVersion orders all states of a resource, so unlike with databases (the DBLog paper) no watermark is needed:
 // what a sink was told last of an object, the version of the listed state, and the position decide (listener.Judge).
@@ -43,10 +50,10 @@
 // # Histories
 //
 // A position means something in one history only. Before each watch the server is asked for the uid of kube-system and
-// for its present version. After a failure it is also asked for the last object that was told, at exactly the position
-// (proof): a restored etcd that has overtaken the position answers differently. Each history has its own name
-// (change.NewEpoch), which is part of every id. Versions of another history say nothing about an object, because a
-// restored etcd may assign the same uid and version to another body.
+// for its present version. After a failure in the same life it is also asked for the last object that was told, at
+// exactly the position (proof): a restored etcd that has overtaken the position answers differently. Each history has
+// its own name (change.NewEpoch), which is part of every id. Versions of another history say nothing about an object,
+// because a restored etcd may assign the same uid and version to another body.
 //
 // A restored etcd that has overtaken the position is not noticed if the object of the proof is older than the restored
 // state, if the server has compacted the position, or in a life that has told nothing yet. The next resync corrects the

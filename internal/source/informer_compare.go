@@ -63,11 +63,11 @@ func (r *reading) take(ctx context.Context, object *frame.Object) error {
 	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
 		return nil
 	}
-	return r.compare(ctx)
+	return r.compareWaiting(ctx)
 }
 
-// compare compares the objects that wait, in one turn.
-func (r *reading) compare(ctx context.Context) error {
+// compareWaiting compares the objects that wait, in one turn.
+func (r *reading) compareWaiting(ctx context.Context) error {
 	if err := r.Rate.WaitN(ctx, len(r.waiting)); err != nil {
 		return fmt.Errorf("wait for the rate of snapshots: %w", err)
 	}
@@ -220,7 +220,7 @@ func (r *reading) compareOne(object *frame.Object) error {
 	r.last = joined
 	r.keys[joined] = struct{}{}
 	for _, p := range r.parts {
-		if err := p.compare(object, key); err != nil {
+		if err := p.judge(object, key); err != nil {
 			return err
 		}
 	}
@@ -240,8 +240,8 @@ func (r *reading) listedNobody(why error) {
 	r.nobody = true
 }
 
-// compare judges a listed object, and tells the sink what follows.
-func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
+// judge judges a listed object, and tells the sink what follows.
+func (p *comparedSink) judge(object *frame.Object, key change.Key) error {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
 	last, is := p.known[of]

@@ -190,7 +190,7 @@ func (r *reading) read(ctx context.Context) error {
 			continue
 		}
 		if err == nil {
-			err = r.compare(ctx)
+			err = r.compareWaiting(ctx)
 		}
 		if err == nil {
 			err = r.turnPage(ctx, &meta)
