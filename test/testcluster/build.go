@@ -33,7 +33,11 @@ func build(ctx context.Context, told func(packages int)) (string, error) {
 		if err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-ldflags", flags, "-o", partial, ".")
+		args := []string{"build", "-v", "-mod=readonly", "-ldflags", flags, "-o", partial}
+		for _, most := range []string{"k8s.io/...", "go.etcd.io/..."} { // without DWARF they compile in four fifths of the time
+			args = append(args, "-gcflags="+most+"=-dwarf=0")
+		}
+		cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 		cmd.Dir = source
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 		output := &packages{told: told}

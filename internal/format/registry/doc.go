@@ -10,7 +10,7 @@
 //   - A newer version is never waited for. An object that the known version lacks columns for is whole all the same, so
 //     records go on with it when the registry is away, or refuses the newer one. Only a resource without any version
 //     waits.
-//   - A resource without a version is not read further for half a minute (delivery.Gate). Then the sink misses it, and
+//   - A resource without a version is not read further for half a minute (listener.Gate). Then the sink misses it, and
 //     it goes on for the other sinks. To queue its records would fill the queue that the sink's other resources need,
 //     and to reject them would make a dead letter of each. Where no other sink takes the resource, it waits: nobody
 //     would gain by the gap.
