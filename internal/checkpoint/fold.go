@@ -467,7 +467,7 @@ func (s *Saved) DropPassed(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked != "" || place.At != others.At {
+		if namespace == Others || place.Asked != "" || place.At != others.At || place.Selection != others.Selection {
 			continue
 		}
 		if place.Comparison.UnderWay() || others.Comparison.UnderWay() {

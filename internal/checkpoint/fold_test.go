@@ -77,3 +77,15 @@ func TestI2ATombstoneOutlivesTheFold(t *testing.T) {
 		t.Errorf("the row is %v, %v; want none", row, err)
 	}
 }
+
+// TestI2APlaceOfAnotherSelectionStays: what was given there is not what Others says.
+func TestI2APlaceOfAnotherSelectionStays(t *testing.T) {
+	same := Place{At: Point{1, "9"}, Selection: "app=web"}
+	other := same
+	other.Selection = ""
+	s := Saved{Places: map[string]Places{"pods": {Others: same, "shop": other, "stock": same}}}
+	must(t, s.DropPassed("pods", rowsInMemory{}))
+	if have := s.Places["pods"]; len(have) != 2 || have["shop"] != other {
+		t.Errorf("the places are %+v, want that of shop beside that of all others", have)
+	}
+}
