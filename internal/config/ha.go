@@ -73,9 +73,6 @@ func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 		k.problemIf(s.File != nil, item("sinks", i)+".file",
 			"sink %q cannot be used with ha: a file keeps no second exporter out, so one that wakes up late would write into it, "+
 				"and another host does not have it; use a sink in kafka or nats, or leave out ha", shorten(s.Name))
-		k.problemIf(s.NATS != nil && s.NATS.Shared, item("sinks", i)+".nats.shared",
-			"sink %q cannot be used with ha: a stream that others write to keeps no second exporter out; "+
-				"give it a stream of its own, or leave out ha", shorten(s.Name))
 	}
 	// A shorter one, which the tag refuses, would end with each slow answer of the API server.
 	if d := time.Duration(h.Duration); d > 10*time.Minute || d%time.Second != 0 {

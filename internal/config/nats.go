@@ -16,7 +16,6 @@ type NATS struct {
 	Subjects map[string]string `key:"subjects" like:"subject" place:"template" effect:"new"`
 	Headers  map[string]string `key:"headers" effect:"new"`
 	KV       string            `key:"kv" like:"bucket" place:"fixed" effect:"place"`
-	Shared   bool              `key:"shared" effect:"fence"`
 	Domain   string            `key:"domain" effect:"broker"`
 	TLS      NATSTLS           `key:"tls"`
 	NATSLogin
@@ -86,7 +85,6 @@ func (n *NATS) check(k *checker, path string) {
 	k.problemIf(isBucket && n.MaxAge != 0, path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
 	k.problemIf(n.Discard == "new" && n.MaxBytes == 0, path+".discard",
 		"a stream without a limit is never full; give maxBytes, or leave it out")
-	k.problemIf(n.Shared && isBucket, path+".shared", "goes with a stream only")
 	if n.Service != nil {
 		n.Service.checkLogin(k, path+".service")
 	}

@@ -13,7 +13,7 @@ func (c *checker) checkPlaces(sinks []Sink, whose, placeholder string) {
 		s, path := &sinks[i], item("sinks", i)
 		s.renamed(func(key, name, of string) string {
 			switch {
-			case name == "", key == ".nats.stream" && s.NATS.Shared:
+			case name == "":
 			case key == ".file.path" && name == stdout:
 				c.problem(path+key, "standard output is one for %s; choose a file with %s in its name", whose, placeholder)
 			case of == topicName && placeholder == taskNumber:

@@ -88,7 +88,7 @@ func TestStreamThatDoesNotTakeTheSubjects(t *testing.T) {
 	b := startBroker(t)
 	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}})
 	d.refuses(t, b.URL()+"?stream=K8S", `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": `+
-		"give each cluster a stream of its own with the key stream, or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects")
+		"give each cluster a stream of its own with the key stream, or, where nobody else writes to it, add this to the stream's subjects")
 }
 
 // TestNATSUnreachableAtTheStart keeps trying, says so once, and leaves when it is told to: nothing waits for the sink.

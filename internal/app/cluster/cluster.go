@@ -233,7 +233,7 @@ func (c *Cluster) LoadMet(store *checkpoint.Store) error {
 // Met are all clusters that had the name, by their uids.
 func (c *Cluster) Met(uids []string) { c.met.Store(&uids) }
 
-// AdoptIdentity gives the exporter the identity of its state, under which others see what it has sent.
+// AdoptIdentity gives the exporter the identity of its state, by which a log of the state is known to be of it.
 func (c *Cluster) AdoptIdentity(store *checkpoint.Store) error {
 	key, err := store.RedactionKey()
 	if err != nil {

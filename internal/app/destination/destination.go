@@ -96,12 +96,11 @@ type Place struct {
 	servers []string // host:port of some; none is this host
 	What    string   // "stream K8S"
 	Key     string   // of the sink's configuration, which tells the places apart
-	shared  bool     // who shares it says so
 }
 
 // Meets says whether both are the same: a place whose servers are named otherwise is not known to be.
 func (p *Place) Meets(other *Place) bool {
-	if p.What != other.What || p.shared && other.shared {
+	if p.What != other.What {
 		return false
 	}
 	theirs := machines(other.servers)

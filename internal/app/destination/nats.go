@@ -91,8 +91,8 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 	}
 	return &Destination{
 		encoding: encode.Options{Transport: encode.NATS, Destination: routes, Headers: headers},
-		Shared:   s.NATS.Shared, Places: []Place{at},
-		Address: strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
+		Places:   []Place{at},
+		Address:  strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
 		build: func(to Outlet) (sink.Sink, error) {
 			options := options
 			options.Retry = retried(to.Told, s.Name)
@@ -159,7 +159,7 @@ func natsStateLog(of nats.Options, name string, retry sink.RetryFunc) (statelog.
 }
 
 func natsPlace(n *config.NATS, cluster string) Place {
-	p := Place{What: "stream " + encode.StreamName(n.Stream, cluster), Key: "nats.stream", shared: n.Shared}
+	p := Place{What: "stream " + encode.StreamName(n.Stream, cluster), Key: "nats.stream"}
 	if n.KV != "" {
 		p = Place{What: "bucket " + n.KV, Key: "nats.kv"}
 	}
@@ -177,7 +177,7 @@ func natsPlace(n *config.NATS, cluster string) Place {
 func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {
 	n := s.NATS
 	options := nats.Options{
-		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Shared: n.Shared,
+		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
 		DiscardNew: n.Discard == "new",
 		Login:      natsLogin(n, &n.NATSLogin),
@@ -185,9 +185,6 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	}
 	if s.Patched() {
 		options.Uncompacted = uncompacted
-	}
-	if c.Instance != "" {
-		options.Writer = c.Instance + "/" + s.Name
 	}
 	if n.KV != "" {
 		options.KV, options.History = n.KV, n.History

@@ -1,11 +1,15 @@
 package nats
 
 import (
-	"slices"
 	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // told is a record of an object whose version does not change: it is told for another reason.
@@ -19,11 +23,17 @@ func told(name string, op change.Op) sink.Message {
 	}
 }
 
-// TestI1WhatIsToldAgainIsStoredAgain, on a stream that others write to, too: an object that is left out, selected again
-// and left out again has the ids of before (I8), which the server knows. Its deletes and what it is are stored each
-// time, across restarts and within a batch.
+// remembering is a server with a stream that knows the ids of messages for long.
+func remembering(t *testing.T) *testServer {
+	s := startServer(t)
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, Duplicates: time.Hour})
+	return s
+}
+
+// TestI1WhatIsToldAgainIsStoredAgain: an object that is left out, selected again and left out again has the ids of
+// before (I8). Its deletes and what it is are stored each time, across restarts and within a batch.
 func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
-	s, options := sharing(t)
+	s := remembering(t)
 	var want []string
 	mark := sink.Mark("")
 	is, isNot, other := told("web", change.Replaced), told("web", change.Deleted), told("db", change.Added)
@@ -34,72 +44,43 @@ func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
 		{{isNot, is, isNot, is}},
 		{{is, other}, {is, other}, {isNot}},
 	} {
-		opened := newSink(t, options)
+		opened := newSink(t, s.options())
 		wantIDs(t, openAt(t, opened, mark), nil)
 		for _, batch := range run {
 			mark = write(t, opened, batch)
 			want = append(want, idsOf(batch)...)
 		}
 	}
-	got := s.ids()
-	if len(got) != len(want) {
-		t.Errorf("%d are stored, want %d", len(got), len(want))
-	}
-	ofWeb := func(ids []string) []string {
-		return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == other.ID })
-	}
-	wantIDs(t, ofWeb(got), ofWeb(want))
+	wantIDs(t, s.ids(), want)
 }
 
-// TestI3AnEndComesAfterWhatIsToldAgain, on a stream that others write to, too: the server knows the ids from before,
-// and each object goes out a second time.
-func TestI3AnEndComesAfterWhatIsToldAgain(t *testing.T) {
-	s, options := sharing(t)
-	opened := openSink(t, options)
-	batch := []sink.Message{told("new", change.Added)}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		batch = append(batch, told(name, change.Replaced))
+// TestI3AStreamWhoseMessagesHaveIDsGoesOn: builds that could share a stream gave each message an id for the server, and
+// the mark a writer. What they have sent after the mark is found, and not sent again. A message of another writer after
+// it stops the sink, and one before it does not.
+func TestI3AStreamWhoseMessagesHaveIDsGoesOn(t *testing.T) {
+	s := remembering(t)
+	js, ctx := s.admin()
+	publish := func(m *sink.Message) {
+		t.Helper()
+		out := natsgo.NewMsg(m.Destination)
+		out.Header.Set(sink.HeaderID, m.ID)
+		out.Header.Set(jetstream.MsgIDHeader, "x7Qm2c5vR0aT1bYw/"+m.ID)
+		if _, err := js.PublishMsg(ctx, out); err != nil {
+			t.Fatal(err)
+		}
 	}
-	write(t, opened, batch[1:])
-	end := told("", change.SnapshotEnd)
-	end.Reason = string(change.Left)
-	write(t, opened, append(batch, end))
-	if got := s.ids(); len(got) != 10 || got[9] != end.ID {
-		t.Errorf("what is stored is %q, want the end last", got)
-	}
-}
-
-// TestI1WhatWasToldAgainIsFoundAfterACrash, and is not stored once more.
-func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
-	_, options := sharing(t)
-	opened := openSink(t, options)
-	is, isNot := told("web", change.Replaced), told("web", change.Deleted)
-	mark := write(t, opened, []sink.Message{is, isNot})
-	write(t, opened, []sink.Message{is, isNot})
-	wantIDs(t, openAt(t, newSink(t, options), mark), []string{is.ID, isNot.ID})
-}
-
-// TestI3LastWordsOnASharedStream of a killed exporter, which come when the next one has opened its log, are those that
-// this one sends first: they are stored once, though the server has them from before this one's other messages.
-func TestI3LastWordsOnASharedStream(t *testing.T) {
-	s, options := sharing(t)
-	maker := newMaker()
-	first := idsOf(maker.Batch(1))
-	late, other := maker.Batch(20), maker.Batch(5)
-	mark, release := dying(t, s, options, late, 0)
-	next := newSink(t, options)
-	wantIDs(t, openAt(t, next, mark), nil)
-	release()
-	s.awaitStored(2)
-	write(t, next, slices.Concat(other, late))
-	wantIDs(t, s.ids(), slices.Concat(first, idsOf(late[:1]), idsOf(other), idsOf(late[1:])))
-}
-
-// TestI1WithoutAMarkWhatIsThereIsBelieved: a crash before the first mark leaves messages of which nothing is known.
-func TestI1WithoutAMarkWhatIsThereIsBelieved(t *testing.T) {
-	s, options := sharing(t)
-	batch := newMaker().Batch(20)
-	write(t, openSink(t, options), batch[:10])
-	write(t, openSink(t, options), batch)
-	wantIDs(t, s.ids(), idsOf(batch))
+	batch := newMaker().Batch(6)
+	s.publish("k8s.x", "somebody else's")
+	publish(&batch[0])
+	place := markOf(must(js.Stream(ctx, testStream)).CachedInfo())
+	mark := place.text()[:len(place.text())-1] + `,"writer":"q3Vb8dKj4LsP0mNz"}`
+	publish(&batch[1])
+	next := newSink(t, s.options())
+	wantIDs(t, openAt(t, next, mark), idsOf(batch[1:2]))
+	write(t, next, batch[2:])
+	wantIDs(t, s.ids()[1:], idsOf(batch))
+	s.publish("k8s.x", "somebody else's")
+	_, err := sinktest.Open(within(t), newSink(t, s.options()), mark)
+	wantError(t, err, `open stream K8S: message 8 on subject "k8s.x" is not from kubecdc: `+
+		"another writer publishes into the stream: give the exporter a stream of its own with the key stream")
 }

@@ -45,7 +45,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	var notes []string
 	if last, isOurs := s.last(ctx); last != nil && !isOurs { // what keeps the sink from reading it is told already
 		notes = append(notes, fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
-			"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.subject))
+			"give the exporter %s", s.options.Stream, last.subject, s.options.remedy()))
 	}
 	notes = append(notes, s.notes(config)...)
 	if most < sink.LargestObject && !s.options.Whole {
@@ -157,10 +157,10 @@ func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err er
 		"and an exporter that still writes there is stopped until its own next start", s.options.Stream), nil
 }
 
-// last is the last message of a stream that is this sink's alone, nil where there is none to be read, and whether
-// kubecdc has written it.
+// last is the last message of the stream, nil where there is none to be read, and whether kubecdc has written it. It
+// does not look at the log of a state.
 func (s *Sink) last(ctx context.Context) (last *entry, isOurs bool) {
-	if s.options.Shared || s.options.Whole {
+	if s.options.Whole {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)

@@ -81,7 +81,7 @@ func TestCheckTriesOnce(t *testing.T) {
 	wantError(t, err, "connect to nats://u:xxxxx@"+address+": nobody answers there: check the URL, and that the server is up")
 }
 
-// TestI10CheckNotesAnotherWriter in a stream that is not shared.
+// TestI10CheckNotesAnotherWriter, who would stop the sink.
 func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
 	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}})
@@ -90,35 +90,23 @@ func TestI10CheckNotesAnotherWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `the last message of stream K8S, on subject "k8s.audit", is not from kubecdc: another writer stops the sink: ` +
-		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared"
+		"give the exporter a stream of its own with the key stream"
 	wantNote(t, s.options(), want)
-	options := s.options()
-	options.Shared = true
-	wantNote(t, options, "")
 }
 
-// TestI10CheckNotesALogThatNoStateKnows, whose writer the start would stop: only of a stream that is not shared.
+// TestI10CheckNotesALogThatNoStateKnows, whose writer the start would stop.
 func TestI10CheckNotesALogThatNoStateKnows(t *testing.T) {
 	const want = "stream K8S has messages of kubecdc of which this state knows nothing: with it all objects are sent again, behind them, " +
 		"and an exporter that still writes there is stopped until its own next start"
-	for _, shared := range []bool{false, true} {
-		options := startServer(t).options()
-		options.Shared = shared
-		expect := func(at sink.Mark, want string) {
-			t.Helper()
-			if note, err := newSink(t, options).CheckMark(within(t), at); err != nil || note != want {
-				t.Errorf("shared %v, mark %q: got %q, %v", shared, at, note, err)
-			}
-		}
-		expect("", "")
-		s := openSink(t, options)
-		mark, err := s.Write(within(t), []sink.Message{{ID: "0b6f3c1e/pods/a/x/u/1/added", Destination: "k8s.a"}})
-		noError(t, err)
-		expect(mark, "")
-		if shared {
-			expect("", "")
-		} else {
-			expect("", want)
+	options := startServer(t).options()
+	expect := func(at sink.Mark, want string) {
+		t.Helper()
+		if note, err := newSink(t, options).CheckMark(within(t), at); err != nil || note != want {
+			t.Errorf("mark %q: got %q, %v", at, note, err)
 		}
 	}
+	expect("", "")
+	mark := write(t, openSink(t, options), []sink.Message{{ID: "0b6f3c1e/pods/a/x/u/1/added", Destination: "k8s.a"}})
+	expect(mark, "")
+	expect("", want)
 }

@@ -4,10 +4,6 @@
 // reads what the stream holds after it. Every message says which sequence it expects to follow, so nothing is stored
 // twice or out of order, whatever connections and servers do, and a second writer is noticed (I10).
 //
-// A stream that the options call shared may have other writers. Then the messages have ids instead, which the server
-// remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
-// twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
-//
 // What a Sink does, by files: sink has the connection and the stream, which it makes and judges; log reads what the
 // stream holds, and whose that is; message has marks, subjects and messages. It sends each batch with a publisher of
 // its own (send); publish finds out what is stored when one has failed. write has Open, Write and
@@ -15,8 +11,9 @@
 //
 // Decisions:
 //
-//   - Expected sequences instead of message ids: a refused or lost message refuses all after it, and a second or late
-//     copy is refused. Order and uniqueness need no memory in the server.
+//   - Expected sequences instead of message ids (Nats-Msg-Id): a refused or lost message refuses all after it, and a
+//     second or late copy is refused. Order and uniqueness need no memory in the server. Ids would let others write to
+//     the stream, but the server forgets them, and they keep no second exporter out.
 //   - One acknowledgement per message. The first message of a Write goes alone, and one message per object is under
 //     way, so that a replaced writer stores nothing and no change overtakes another of its object. Of two writers that
 //     collide, the second message of one may be stored behind the first of the other.
@@ -31,20 +28,11 @@
 //   - Nats-Expected-Last-Msg-Id would refuse those as well, and must not be used. Every replica checks it against an id
 //     that catching up does not renew (nats-server up to 2.15.2): one that was away for long refuses the first message
 //     after that, and stops for good.
-//   - A shared stream has ids in place of expected sequences. The server knows a message by a hash of writer and
-//     subject before its id (messageID), because JetStream takes an equal id for a repetition on any subject, by
-//     anybody. The writer comes from a random key in the state; a random name in the mark would be lost with a crash
-//     before the first mark.
-//   - That the server has an id already is believed where what it has came after all that is known of the object
-//     (tellings). What is told again, such as an object that was left out and is selected again, has an id from before
-//     its delete (I8). Its message goes out once more, and the id for the server ends with where the earlier one is.
-//     That is the same after a crash, which a random part would not be.
 //   - Only a leader is believed about where a stream ends: without one any replica answers, and may lack what was
 //     acknowledged.
 //   - A stream is found purged if no limit of its own explains what is missing. The mark says how many messages were
 //     gone, and names one that was there at the last look. A purge that a limit in bytes explains looks like retention.
-//   - The default stream has the cluster's name (K8S_{cluster}): one stream for all would need subjects of all
-//     clusters.
+//   - The default stream has the cluster's name (K8S_{cluster}): a stream is one exporter's.
 //   - A bucket is the only log of its sink, so its sequence is the mark, and a newer value of a key proves the older
 //     ones. Frames use the stream's key with - for a name. A gap for a rejected object takes the object's key, since an
 //     old value there would be wrong. Keys from before a lost log get a delete marker at the end of the first full

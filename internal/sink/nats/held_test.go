@@ -33,8 +33,6 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 		{"a part of a stream", nil, []jetstream.StreamPurgeOpt{jetstream.WithPurgeKeep(5)}, true},
 		{"a subject", nil, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("k8s.x")}, true},
 		{"a stream of an age", func(o *Options) { o.MaxAge = time.Hour }, nil, true},
-		{"a shared stream", func(o *Options) { o.Shared = true }, nil, true},
-		{"a shared stream, what may be others'", func(o *Options) { o.Shared = true }, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("k8s.x")}, false},
 		{"a stream of a size", func(o *Options) { o.MaxBytes = 1 << 20 }, nil, false}, // looks as if it was full
 		{"a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, nil, true},
 		{"a part of a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("$KV.NOW.pods.7")}, true},
@@ -125,12 +123,12 @@ func TestI4WhatALimitTookIsNotLost(t *testing.T) {
 			i.Config.MaxMsgsPerSubject, i.State.NumSubjects, i.Config.MaxAge = 1, 6, time.Hour
 		}, false},
 	} {
-		if missing := before.missing(info(test.change), 100, 0, false); (missing != "") != test.lost {
+		if missing := before.missing(info(test.change), 100, 0); (missing != "") != test.lost {
 			t.Errorf("%s: %q is missing, want lost: %t", name, missing, test.lost)
 		}
 	}
 	var unknown *held
-	if missing := unknown.missing(info(func(*jetstream.StreamInfo) {}), 100, 0, false); missing != "" {
+	if missing := unknown.missing(info(func(*jetstream.StreamInfo) {}), 100, 0); missing != "" {
 		t.Errorf("a mark of an older version: %s", missing)
 	}
 }

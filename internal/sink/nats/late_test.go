@@ -26,9 +26,9 @@ func wantLate(t *testing.T, err error, seq int) {
 // dying leaves the batch on its way to the server, in a network that holds it until the returned function is called,
 // and is killed. So many messages of the batch arrive and are acknowledged before, none or the first one. That function
 // returns when the server has read all of it.
-func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, acked int) (mark sink.Mark, release func()) {
+func dying(t *testing.T, s *testServer, batch []sink.Message, acked int) (mark sink.Mark, release func()) {
 	t.Helper()
-	network := startProxy(t, s.Addr().String())
+	network, options := startProxy(t, s.Addr().String()), s.options()
 	options.URL = network.url()
 	killed := openSink(t, options)
 	mark = write(t, killed, newMaker().Batch(1))
@@ -65,7 +65,7 @@ func died(t *testing.T, acked int) *dead {
 	t.Helper()
 	d, maker := &dead{testServer: startServer(t)}, newMaker()
 	d.first, d.late, d.more = maker.Batch(1), maker.Batch(50), maker.Batch(5)
-	d.mark, d.release = dying(t, d.testServer, d.options(), d.late, acked)
+	d.mark, d.release = dying(t, d.testServer, d.late, acked)
 	d.next = newSink(t, d.options())
 	if ids := openAt(t, d.next, d.mark); len(ids) != acked {
 		t.Fatalf("got %q", ids)

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,25 +78,18 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 
 // TestRaisedLimitIsNoticed without opening the sink again: what was rejected fits now.
 func TestRaisedLimitIsNoticed(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
-			s := startServer(t)
-			options := s.options()
-			options.Shared = shared
-			publisher := openSink(t, options)
-			resize := func(limit int32) {
-				s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = limit })
-			}
-			resize(5000)
-			openAt(t, publisher, "") // the sink knows the limit
-			large := newMaker().Message(6000)
-			_, err := publisher.Write(within(t), []sink.Message{large})
-			wantRejected(t, err, 0, "too_large")
-			resize(0)
-			write(t, publisher, []sink.Message{large})
-			wantIDs(t, s.ids(), idsOf([]sink.Message{large}))
-		})
+	s, publisher := opened(t)
+	resize := func(limit int32) {
+		s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = limit })
 	}
+	resize(5000)
+	openAt(t, publisher, "") // the sink knows the limit
+	large := newMaker().Message(6000)
+	_, err := publisher.Write(within(t), []sink.Message{large})
+	wantRejected(t, err, 0, "too_large")
+	resize(0)
+	write(t, publisher, []sink.Message{large})
+	wantIDs(t, s.ids(), idsOf([]sink.Message{large}))
 }
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.

@@ -1,13 +1,11 @@
 package nats
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
@@ -22,52 +20,6 @@ func TestI3PatchesNeedAStreamThatKeepsWhatTheyChange(t *testing.T) {
 	wantError(t, openError(t, options, ""), want)
 	_, err := check(t, options)
 	wantError(t, err, want)
-}
-
-// TestI10SharedStreamNeedsAWindow, and what the sink makes has it.
-func TestI10SharedStreamNeedsAWindow(t *testing.T) {
-	s := startServer(t)
-	openSink(t, s.options())
-	options := s.options()
-	options.Shared = true
-	wantError(t, openError(t, options, ""), "open stream K8S: it knows ids for 100ms, and a shared stream needs 2m0s: raise its duplicate_window")
-	s.deleteStream()
-	openSink(t, options)
-}
-
-// TestI3TwoWritersOnASharedStream: what both send is there twice, also where ids and subjects are the same, and each
-// one's tail tells of its own alone. A successor with the same state is the same writer.
-func TestI3TwoWritersOnASharedStream(t *testing.T) {
-	s := startServer(t)
-	options := s.options()
-	options.Shared, options.Writer = true, "a"
-	others := options
-	others.Writer = "b"
-	first, second, successor := openSink(t, options), openSink(t, others), openSink(t, options)
-	before := write(t, first, nil)
-	maker := newMaker()
-	batch := maker.Batch(20)
-	write(t, first, batch[:10])
-	s.publish("k8s.x", "somebody else's")
-	write(t, second, batch)
-	write(t, successor, batch)
-	mark := write(t, first, batch[10:])
-	more := maker.Batch(3)
-	write(t, second, more)
-	moved := slices.Clone(batch[:1])
-	moved[0].Destination = "k8s.elsewhere"
-	write(t, first, moved)
-	want := append(idsOf(batch[:10]), "somebody else's")
-	want = append(append(append(want, idsOf(batch)...), idsOf(batch[10:])...), idsOf(more)...)
-	wantIDs(t, s.ids(), append(want, moved[0].ID))
-	for at, tail := range map[sink.Mark][]string{before: append(idsOf(batch), moved[0].ID), mark: {moved[0].ID}} {
-		wantIDs(t, openAt(t, newSink(t, options), at), tail)
-	}
-	atFirst := write(t, openSink(t, others), nil)
-	again := maker.Batch(2)
-	write(t, first, again)
-	write(t, second, again[:1])
-	wantIDs(t, openAt(t, newSink(t, others), atFirst), idsOf(again[:1]))
 }
 
 // TestI4StreamThatBeginsLaterIsNotLost: before its first message it looks as if it was purged.

@@ -1,11 +1,8 @@
 package nats
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +23,7 @@ type mark struct {
 	// Floor, of a bucket, is where it ended when the sink was new or had lost what it had acknowledged. What is
 	// still there from before was not written since.
 	Floor uint64 `json:"floor,omitempty"`
-	// Writer, of a shared stream, is a hash of the one whose messages are ours.
-	Writer string `json:"writer,omitempty"`
-	Held   *held  `json:"held,omitempty"`
+	Held  *held  `json:"held,omitempty"`
 }
 
 // parseMark returns nil for the empty mark.
@@ -105,8 +100,8 @@ func gone(info *jetstream.StreamInfo) uint64 {
 // missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
 // in bytes, and lives of single messages, can explain whatever is missing, but for a stream that has nothing of what
 // was stored up to a sequence; 0 is that it may be emptied, to make room. unread are the messages after the mark that
-// are gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
-func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64, shared bool) string {
+// are gone: nothing says that they were delivered.
+func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64) string {
 	config, state := &info.Config, &info.State
 	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
 	aged := func(since time.Time) bool { return config.MaxAge > 0 && info.TimeStamp.Sub(since) >= config.MaxAge }
@@ -125,7 +120,7 @@ func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64, shared
 		return ""
 	case config.MaxBytes > 0: // whoever makes room takes messages away
 		return ""
-	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !shared:
+	case config.MaxAge == 0 && config.MaxMsgs <= 0:
 		if now := gone(info); now > h.Gone+unread {
 			return fmt.Sprintf("%d messages were taken away", now-h.Gone-unread)
 		}
@@ -213,12 +208,10 @@ type knownStream struct {
 	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
-	keys       string   // of a bucket: what its subjects start with
-	shared     bool     // others write to it, too
-	told       tellings // of one that is shared
-	maxMessage int      // bytes of headers and value; negative is no limit
-	maxSubject int      // characters
-	confirmed  int      // messages that were acknowledged since the sink was opened
+	keys       string // of a bucket: what its subjects start with
+	maxMessage int    // bytes of headers and value; negative is no limit
+	maxSubject int    // characters
+	confirmed  int    // messages that were acknowledged since the sink was opened
 }
 
 // renew takes what a person can change meanwhile.
@@ -248,11 +241,10 @@ func (s *knownStream) deletes(m *sink.Message) bool {
 	return s.keys != "" && m.Op == change.Deleted.String()
 }
 
-// What tells the server to refuse a message unless the stream ends at the sequence, and to drop one that it has
-// already, for as long as it remembers.
 const (
+	// headerExpected tells the server to refuse a message unless the stream ends at the sequence.
 	headerExpected  = "Nats-Expected-Last-Sequence"
-	headerMessageID = "Nats-Msg-Id"
+	longestSequence = len("18446744073709551615")
 	maxHeaders      = 64<<10 - 1 // the server's limit
 )
 
@@ -275,9 +267,6 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 		return "invalid", err
 	}
 	headers := headerSize(m)
-	if s.shared {
-		headers += len(headerMessageID) + base64.RawURLEncoding.EncodedLen(hashedBytes) + len("/") + len(m.ID) + len(tellingAgain) + longestNumber + len(": \r\n")
-	}
 	size := headers + len(m.Value)
 	if s.deletes(m) {
 		size = headers // and little more, for a server that took the object before
@@ -315,7 +304,7 @@ func checkHeaders(m *sink.Message) error {
 // headerSize is what the headers take, whatever the sequence: a message that fits today fits when it is sent again.
 func headerSize(m *sink.Message) int {
 	const line = len(": \r\n")
-	size := len("NATS/1.0\r\n\r\n") + len(headerExpected) + longestNumber + line +
+	size := len("NATS/1.0\r\n\r\n") + len(headerExpected) + longestSequence + line +
 		len(sink.HeaderID) + len(m.ID) + line + len(sink.HeaderOp) + len(m.Op) + line +
 		len(sink.HeaderResourceVersion) + len(m.ResourceVersion) + line
 	for _, h := range m.Headers {
@@ -324,9 +313,9 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// outgoing is the message as it is sent, but for what says where it belongs. The library writes spaces for line breaks,
-// after which another header would begin.
-func (s *knownStream) outgoing(m *sink.Message, reply string) *natsgo.Msg {
+// outgoing is the message as it is sent, which the server refuses unless the stream ends at the expected sequence. The
+// library writes spaces for line breaks, after which another header would begin.
+func (s *knownStream) outgoing(m *sink.Message, expected uint64, reply string) *natsgo.Msg {
 	out := &natsgo.Msg{Subject: m.Destination, Reply: reply, Data: m.Value, Header: natsgo.Header{}}
 	for _, h := range m.Headers {
 		out.Header.Add(h.Name, h.Value)
@@ -334,60 +323,10 @@ func (s *knownStream) outgoing(m *sink.Message, reply string) *natsgo.Msg {
 	out.Header.Add(sink.HeaderID, m.ID)
 	out.Header.Add(sink.HeaderOp, m.Op)
 	out.Header.Add(sink.HeaderResourceVersion, m.ResourceVersion)
+	out.Header.Set(headerExpected, strconv.FormatUint(expected, 10))
 	if s.deletes(m) {
 		out.Header.Add(headerOperation, operationDelete)
 		out.Data = nil
 	}
 	return out
 }
-
-// expect makes the server refuse the message unless the stream ends at the sequence.
-func expect(m *natsgo.Msg, seq uint64) { m.Header.Set(headerExpected, strconv.FormatUint(seq, 10)) }
-
-// messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
-// repetition, on whatever subject and by whomever.
-func messageID(author, subject, id string) string { return shortHash(author, subject) + "/" + id }
-
-const (
-	tellingAgain  = "#" // no id ends with it and a number
-	longestNumber = len("18446744073709551615")
-)
-
-// isMessageID says whether the server knows a message by the id, told for the first time or again.
-func isMessageID(have, id string) bool {
-	rest, found := strings.CutPrefix(have, id)
-	return found && (rest == "" || strings.HasPrefix(rest, tellingAgain))
-}
-
-// tellings are where a shared stream has what was told last since it was opened, for the objects of each of some hash.
-// What else has the hash of an object makes a late copy of it, from before a crash, be sent again: it does no harm.
-type tellings []uint64
-
-const hashes = 4096
-
-// newTellings begins at the end of the stream. What is before that was told by those whose mark is known.
-func newTellings(end uint64) tellings {
-	t := make(tellings, hashes)
-	for i := range t {
-		t[i] = end
-	}
-	return t
-}
-
-func (t tellings) of(m *sink.Message) *uint64 {
-	hash := fnv.New32a()
-	hash.Write([]byte(m.Object()))
-	return &t[hash.Sum32()%hashes]
-}
-
-func shortHash(parts ...string) string {
-	hash := sha256.New()
-	for _, part := range parts {
-		hash.Write([]byte(part))
-		hash.Write([]byte{0})
-	}
-	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:hashedBytes])
-}
-
-// hashedBytes of a hash tell writers and subjects apart; in base64 they are a third more.
-const hashedBytes = 12

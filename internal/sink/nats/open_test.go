@@ -71,7 +71,7 @@ func TestI10OpenFindsAnotherPublisher(t *testing.T) {
 	write(t, first, newMaker().Batch(2))
 	s.publish("k8s.by.hand", "order-17")
 	wantError(t, openError(t, s.options(), before), `open stream K8S: message 3 on subject "k8s.by.hand" is not from kubecdc: `+
-		`another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared`)
+		`another writer publishes into the stream: give the exporter a stream of its own with the key stream`)
 }
 
 // TestI1OpenSkipsDeletedMessages: what a limit, a consumer or a person took away is not reported, the rest is.

@@ -25,10 +25,6 @@ type Options struct {
 	Stream   string
 	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
 	Domain   string   // the JetStream domain; "" is that of the server
-	Shared   bool     // others may write to the stream, too; see package comment
-	// Writer tells this sink from all others that write to a shared stream, also from those of the same cluster; it
-	// stays the same for as long as the sink's marks are kept. "" is Name.
-	Writer string
 	// Judge tells records of other clusters; nil takes all for ours.
 	Judge sink.Judge
 
@@ -65,14 +61,10 @@ const (
 	StorageMemory = "memory"
 )
 
-// window is how long a shared stream must know a message's id.
-const window = 2 * time.Minute
-
 // complete fills in the defaults, and checks what the configuration's own check cannot know or leaves to the sink. It
 // reports all problems at once.
 func (o *Options) complete() error {
 	o.Name = cmp.Or(o.Name, "kubecdc")
-	o.Writer = cmp.Or(o.Writer, o.Name)
 	o.Replicas = cmp.Or(o.Replicas, 1)
 	if o.Judge == nil {
 		o.Judge = func(*sink.Stored) error { return nil }
@@ -87,11 +79,8 @@ func (o *Options) complete() error {
 	if strings.ContainsAny(o.Domain, ".*> \t\r\n") {
 		problems = append(problems, fmt.Errorf("nats.domain is %q: a domain has no dots, wildcards and spaces", o.Domain))
 	}
-	switch {
-	case o.MaxAge > 0 && o.MaxAge < time.Second:
+	if o.MaxAge > 0 && o.MaxAge < time.Second {
 		problems = append(problems, fmt.Errorf("nats.maxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
-	case o.Shared && o.MaxAge > 0 && o.MaxAge < window:
-		problems = append(problems, fmt.Errorf("nats.maxAge is %s with shared: use %s or more", o.MaxAge, window))
 	}
 	return errors.Join(append(problems, o.Login.Check())...)
 }
@@ -107,12 +96,15 @@ func (o *Options) servers() string {
 	return strings.Join(names, ",")
 }
 
-// author is a hash of who writes to a shared stream, and since when; "" where the stream is not shared.
-func (o *Options) author(life string) string {
-	if !o.Shared {
-		return ""
+// remedy is what to give who shares the stream with another writer.
+func (o *Options) remedy() string {
+	switch {
+	case o.Whole: // the log of a state
+		return "a log of its own with the key state.log.name"
+	case o.KV != "":
+		return "a bucket of its own with the key kv"
 	}
-	return shortHash(o.Writer, life)
+	return "a stream of its own with the key stream"
 }
 
 // tuning is what tests turn down.

@@ -15,7 +15,6 @@ func TestNewNamesTheField(t *testing.T) {
 	}{
 		{`nats.domain is "a b": a domain has no dots, wildcards and spaces`, func(o *Options) { o.Domain = "a b" }},
 		{`nats.maxAge is 1ms: use 1s or more, or 0 for ever`, func(o *Options) { o.MaxAge = time.Millisecond }},
-		{`nats.maxAge is 1m0s with shared: use 2m0s or more`, func(o *Options) { o.Shared, o.MaxAge = true, time.Minute }},
 		{`nats.credentials: open /nowhere: no such file or directory`, func(o *Options) { o.CredentialsFile = "/nowhere" }},
 		{`nats.credentials: /dev/null holds no user's JWT: make it with nsc generate creds`,
 			func(o *Options) { o.CredentialsFile = "/dev/null" }},

@@ -167,10 +167,6 @@ func TestPermissions(t *testing.T) {
 			func(t *testing.T, _ *testServer, o Options) error {
 				return use(t, o, destination)
 			}},
-		{"stream that others write to", ofStream(), true, nil, func(t *testing.T, _ *testServer, o Options) error {
-			o.Shared = true
-			return use(t, o, destination)
-		}},
 		{"bucket", ofBucket("NOW"), false, nil, func(t *testing.T, _ *testServer, o Options) error { return usesBucket(t, o, "NOW") }},
 		{"check", ofStream().and("$JS.API.STREAM.NAMES"), false, []string{"k8s.>", "$JS.API.STREAM.MSG.GET.K8S"},
 			func(t *testing.T, _ *testServer, o Options) error {

@@ -56,7 +56,7 @@ func (p *publisher) attempt(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	if p.unsure || p.options.Shared && p.generation != c.Generation() {
+	if p.unsure {
 		n, err := p.settle(ctx, p.batch[p.acked:])
 		if errors.Is(err, conn.ErrSilent) { // the library would notice only after some pings
 			return errors.Join(err, c.NC.ForceReconnect())
@@ -97,10 +97,6 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 		return 0, err
 	}
 	s.stream.renew(&info.Config)
-	if s.options.Shared { // what was stored is known by its id
-		s.generation = s.conn.Generation()
-		return 0, nil
-	}
 	place := s.stream.place.Seq
 	entries, err := s.between(ctx, place, min(info.State.LastSeq, place+uint64(len(rest)+1)))
 	if err != nil {

@@ -55,7 +55,7 @@ func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
 	wantRead(t, r)
 }
 
-// The last sequences of a shared stream are others', of which the reader is never told.
+// The stream's last sequences may be others', of which the reader is never told.
 func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
 	s := startServer(t)
 	s.create(withOthers())

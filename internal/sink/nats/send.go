@@ -24,11 +24,6 @@ import (
 // expects. Settle then finds the other's message, and the run ends (I10). Two rules keep the harm away. The first
 // message goes alone, so a writer that was replaced long ago stores nothing; and of one object only one message is
 // under way (I3), so in a collision of two writers an object's change is never stored without the one before it.
-//
-// On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
-// each object, and ids keep the copies of a message apart. An id that was stored before what is known of its object is
-// that of an earlier telling, which proves nothing: the message goes out again under another id. Frames go alone, so
-// none of them overtakes that.
 type publisher struct {
 	*Sink
 	batch  []sink.Message
@@ -36,16 +31,14 @@ type publisher struct {
 	unsure bool // something may be stored that was not acknowledged
 
 	// Of one attempt:
-	start   int    // the messages before it were stored already
-	base    uint64 // where the stream ended
-	during  uint64 // the connection's generation
-	sent    int
-	bytes   int            // sent and not acknowledged
-	last    map[string]int // by object: its message that was sent last
-	done    []bool         // those at and after acked may be true
-	first   uint64         // the number of the first reply
-	asked   []int          // the messages that the replies are for, from first on
-	earlier map[int]uint64 // where the server has the same message of an earlier telling
+	start  int    // the messages before it were stored already
+	base   uint64 // where the stream ended
+	during uint64 // the connection's generation
+	sent   int
+	bytes  int            // sent and not acknowledged
+	last   map[string]int // by object: its message that was sent last
+	done   []bool         // those at and after acked may be true
+	first  uint64         // the number of the reply to the message at start
 }
 
 // expected is where the stream ends before message i.
@@ -55,9 +48,8 @@ func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
 func (p *publisher) advance(end int) {
 	for ; p.acked < end; p.acked++ {
 		p.bytes -= p.batch[p.acked].Size()
-		if p.stream.confirmed++; !p.stream.shared {
-			p.stream.place.Seq++
-		}
+		p.stream.confirmed++
+		p.stream.place.Seq++
 	}
 }
 
@@ -93,8 +85,8 @@ func (r *refusal) Unwrap() error { return r.err }
 // send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
-	p.sent, p.bytes, p.first, p.asked = p.acked, 0, p.conn.Number+1, nil
-	p.last, p.done, p.earlier = map[string]int{}, make([]bool, len(p.batch)), map[int]uint64{}
+	p.sent, p.bytes, p.first = p.acked, 0, p.conn.Number+1
+	p.last, p.done = map[string]int{}, make([]bool, len(p.batch))
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && p.admits(p.sent) {
 			if err := p.post(p.sent); err != nil {
@@ -134,8 +126,6 @@ func (p *publisher) admits(i int) bool {
 		return false
 	case sent && last >= p.acked: // one of an object at a time
 		return false
-	case p.stream.shared && p.batch[i].Reason != "": // a frame comes after all that goes out again before it
-		return false
 	}
 	return i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
 }
@@ -143,19 +133,8 @@ func (p *publisher) admits(i int) bool {
 // post sends message i.
 func (p *publisher) post(i int) error {
 	_, reply := p.conn.Ask()
-	p.asked = append(p.asked, i)
 	p.last[p.batch[i].Object()] = i
-	out := p.stream.outgoing(&p.batch[i], reply)
-	if p.stream.shared {
-		id := messageID(p.stream.place.Writer, p.batch[i].Destination, p.batch[i].ID)
-		if earlier := p.earlier[i]; earlier > 0 {
-			id += tellingAgain + strconv.FormatUint(earlier, 10)
-		}
-		out.Header.Set(headerMessageID, id)
-	} else {
-		expect(out, p.expected(i))
-	}
-	if err := p.conn.NC.PublishMsg(out); err != nil {
+	if err := p.conn.NC.PublishMsg(p.stream.outgoing(&p.batch[i], p.expected(i), reply)); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	p.bytes += p.batch[i].Size()
@@ -166,22 +145,16 @@ func (p *publisher) post(i int) error {
 // take takes a reply.
 func (p *publisher) take(m *natsgo.Msg) error {
 	number, ok := p.conn.NumberOf(m)
-	if !ok || number < p.first || number-p.first >= uint64(len(p.asked)) {
+	if !ok || number < p.first || number-p.first >= uint64(p.sent-p.start) {
 		return nil // the reply to an attempt that was given up
 	}
-	i := p.asked[number-p.first]
+	i := p.start + int(number-p.first)
 	seq, err := parseAck(m)
 	if err != nil {
 		return &refusal{index: i, err: err}
 	}
-	duplicate := bytes.Contains(m.Data, []byte(`"duplicate"`))
-	if duplicate && p.stream.shared && seq <= *p.stream.told.of(&p.batch[i]) {
-		p.earlier[i] = seq
-		p.sent, p.bytes = p.sent-1, p.bytes-p.batch[i].Size() // it is under way once
-		return p.post(i)
-	}
-	if err := p.place(i, seq, duplicate); err != nil {
-		return err
+	if seq != p.expected(i)+1 {
+		return &refusal{index: i, err: errMisplaced}
 	}
 	p.done[i] = true
 	end := p.acked
@@ -189,19 +162,5 @@ func (p *publisher) take(m *natsgo.Msg) error {
 		end++
 	}
 	p.advance(end)
-	return nil
-}
-
-// place checks where message i was stored.
-func (p *publisher) place(i int, seq uint64, duplicate bool) error {
-	switch s := &p.stream; {
-	case !s.shared && seq != p.expected(i)+1:
-		return &refusal{index: i, err: errMisplaced}
-	case s.shared && seq <= p.base && !duplicate:
-		return conn.Ended("write to stream %s: it is shorter than it was: open the sink again", s.name)
-	case s.shared:
-		s.place.Seq = max(s.place.Seq, seq)
-		*s.told.of(&p.batch[i]) = seq
-	}
 	return nil
 }

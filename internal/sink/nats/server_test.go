@@ -163,14 +163,6 @@ func proxied(t testing.TB) (*testServer, *proxy, Options) {
 	return s, network, options
 }
 
-// sharing is a server with options for a sink whose stream is shared.
-func sharing(t testing.TB) (*testServer, Options) {
-	s := startServer(t)
-	options := s.options()
-	options.Shared = true
-	return s, options
-}
-
 func openSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s := newSink(t, options)

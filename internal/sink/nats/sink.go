@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +27,6 @@ type Sink struct {
 	opened  bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
 	looked  time.Time // when the stream was compared with what it held
 	left    left
-	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
-	generation uint64
 }
 
 // left is how the last Open or Write left the stream.
@@ -60,7 +57,7 @@ func (s *Sink) alive(ctx context.Context) (*conn.Conn, error) {
 		return nil, err
 	}
 	s.shut(ctx)
-	s.conn, s.generation = c, math.MaxUint64 // none
+	s.conn = c
 	return c, nil
 }
 
@@ -179,8 +176,8 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 // newStream is the stream that we make. Its limits are retention, as Kafka's are: at the limit the oldest messages go,
 // unless the user prefers that we wait, which stops every change until somebody makes room. A bucket is as clients make
-// it, and waits for room: a state that lacks its oldest objects would be none. No message has an id, unless others
-// write to the stream, too, so the window for duplicates is as short as the server allows.
+// it, and waits for room: a state that lacks its oldest objects would be none. No message has an id that the server
+// would remember, so the window for duplicates is as short as the server allows.
 func (s *Sink) newStream() *jetstream.StreamConfig {
 	o := &s.options
 	config := &jetstream.StreamConfig{
@@ -195,9 +192,6 @@ func (s *Sink) newStream() *jetstream.StreamConfig {
 	}
 	if o.Storage == StorageMemory {
 		config.Storage = jetstream.MemoryStorage
-	}
-	if o.Shared {
-		config.Duplicates = window
 	}
 	if o.DiscardNew || o.KV != "" {
 		config.Discard = jetstream.DiscardNew
@@ -246,14 +240,10 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	if o.Uncompacted != "" && config.MaxMsgsPerSubject > 0 {
 		return sink.Permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
 	}
-	if o.Shared && config.Duplicates < window {
-		return sink.Permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
-			config.Name, config.Duplicates, window)
-	}
 	for _, subject := range o.Subjects {
 		if !coveredByAny(config.Subjects, subject) {
 			return sink.Permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
-				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
+				"or, where nobody else writes to it, add this to the stream's subjects",
 				config.Name, config.Subjects, subject)
 		}
 	}

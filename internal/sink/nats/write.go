@@ -1,11 +1,9 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,29 +46,22 @@ func (s *Sink) openOnce(ctx context.Context, want *mark, at *sink.Opening) error
 	if err != nil {
 		return err
 	}
-	s.conn, s.generation = c, c.Generation()
+	s.conn = c
 	info, err := s.ensure(ctx)
 	if err != nil {
 		return err
 	}
-	s.stream = knownStream{name: s.options.Stream, place: markOf(info), shared: s.options.Shared, maxSubject: maxSubject(c.Inbox)}
+	s.stream = knownStream{name: s.options.Stream, place: markOf(info), maxSubject: maxSubject(c.Inbox)}
 	s.stream.renew(&info.Config)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}
 	s.stream.place.Held, s.looked = hold(info, nil), time.Now()
-	if want == nil || s.options.Shared {
-		if err := s.inspect(ctx, info); err != nil {
-			return err
-		}
-	}
 	if want == nil {
-		s.stream.told = newTellings(0) // what is there of ours was told before a crash, and for the first time
-		s.begin("")
-		return nil
+		s.begin()
+		return s.inspect(ctx, info)
 	}
-	s.stream.told = newTellings(s.stream.place.Seq)
-	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again || s.options.Shared {
+	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again {
 		return err
 	}
 	return s.onlyOurs(ctx, &s.left)
@@ -84,28 +75,26 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 		if foreign := s.inspect(ctx, info); foreign != nil {
 			return foreign
 		}
-		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
+		s.begin()
 		return err
 	}
-	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.author(""))
+	place.Floor = want.Floor
 	if err := want.endsBefore(info); err != nil {
 		return lost(err)
 	}
-	unread, err := s.delivered(ctx, want, found)
+	unread, err := s.delivered(ctx, want.Seq, found)
 	if err != nil {
 		return err
 	}
-	if missing := want.Held.missing(info, want.Seq, unread, s.options.Shared); missing != "" {
+	if missing := want.Held.missing(info, want.Seq, unread); missing != "" {
 		return lost(&sink.LostError{Log: "stream " + s.options.Stream, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)
 	return nil
 }
 
-// begin notes that nothing of what is there is known, neither of what a bucket has. The server may remember ids of
-// messages that it has lost: ours are others from now on.
-func (s *Sink) begin(life string) {
-	s.stream.place.Writer = s.options.author(life)
+// begin notes that nothing is known of what a bucket has.
+func (s *Sink) begin() {
 	if s.options.KV != "" {
 		s.stream.place.Floor = s.stream.place.Seq
 	}
@@ -141,10 +130,9 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 }
 
 // look compares the stream with what it held, now and then. A bucket is looked at before and after each write, since
-// new keys would stand for the ones that somebody took away, and a shared stream also before the first write, since
-// another cluster's exporter may have begun at the same time.
+// new keys would stand for the ones that somebody took away.
 func (s *Sink) look(ctx context.Context, writes bool) error {
-	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && s.stream.confirmed == 0)
+	due := time.Since(s.looked) >= s.tuning.look || writes && s.options.KV != ""
 	if !due || !s.conn.NC.IsConnected() {
 		return nil
 	}
@@ -153,15 +141,11 @@ func (s *Sink) look(ctx context.Context, writes bool) error {
 	if info == nil {
 		return nil
 	}
-	if missing := s.stream.place.Held.missing(info, 0, 0, s.options.Shared); missing != "" {
+	if missing := s.stream.place.Held.missing(info, 0, 0); missing != "" {
 		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.options.Stream, missing)
 	}
 	s.stream.place.Held = hold(info, s.stream.place.Held)
-	if err := s.options.fit("write to", &info.Config); err != nil || !s.options.Shared {
-		return err
-	}
-	defer s.conn.EndWith(ctx)()
-	return s.inspect(ctx, info)
+	return s.options.fit("write to", &info.Config)
 }
 
 // screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The

@@ -53,9 +53,6 @@ What the schema cannot say. Each message names the value, and what to change.
   {{- if $sink.file -}}
     {{- fail (printf "config.sinks[%d].file: a file keeps nobody out, so a leader that wakes up late would write beside its successor: write to kafka or nats, or set replicas to 1 (docs/high-availability.md)" $i) -}}
   {{- end -}}
-  {{- if eq (toString (dig "shared" false (default dict $sink.nats))) "true" -}}
-    {{- fail (printf "config.sinks[%d].nats.shared: a stream that others write to keeps nobody out: give the sink a stream of its own, or set replicas to 1 (docs/high-availability.md)" $i) -}}
-  {{- end -}}
 {{- end -}}
 {{- if .Values.persistence.existingClaim -}}
   {{- fail "persistence.existingClaim: several exporters have a state each, without a volume: leave it out, or set replicas to 1" -}}
