@@ -171,7 +171,7 @@ func (m *memory) env(*testing.T) *Env {
 		prompt = 2 * time.Second // what it is to catch takes as long
 	}
 	return &Env{
-		Prompt: prompt, SeesLoss: true, Pairs: true, TooLarge: tooLarge,
+		Prompt: prompt, Pairs: true, TooLarge: tooLarge,
 		Sink:        func(*testing.T) sink.Sink { return &memorySink{log: m} },
 		Messages:    func(*testing.T) []Stored { return append([]Stored(nil), m.stored...) },
 		Destination: func(number int) string { return "subject." + strconv.Itoa(number%3) },

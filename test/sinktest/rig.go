@@ -448,8 +448,6 @@ type Env struct {
 	// Pairs says that the sink is given records of several messages, such as deletes with tombstones, which are durable
 	// together or not at all.
 	Pairs bool
-	// SeesLoss says that a Write after Truncate or Recreate fails, on a sink that was open meanwhile.
-	SeesLoss bool
 	// TooLarge is the size of a value that is rejected, 0 if there is none.
 	TooLarge int
 	// MaxValue is the size of the largest value that the log is tried with, 0 for 1 MiB.

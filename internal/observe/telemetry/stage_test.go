@@ -81,9 +81,6 @@ func left(resource string) step { return func(s *stage) { s.StreamOver(streamOf(
 func again(resource string) step {
 	return func(s *stage) { s.Comparing(streamOf(resource), s.gaps[resource]) }
 }
-func abandoned(resource string) step {
-	return func(s *stage) { s.Abandoned(streamOf(resource), s.gaps[resource]) }
-}
 func watched(resource, version string) step {
 	return func(s *stage) { s.Watching(streamOf(resource), version) }
 }

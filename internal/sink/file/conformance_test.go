@@ -79,7 +79,6 @@ func newEnv(t *testing.T, o Options) *sinktest.Env {
 	d.room.Store(700)
 	return &sinktest.Env{
 		SkipsTombstones: true,
-		SeesLoss:        true,
 		Sink:            func(t *testing.T) sink.Sink { return newTestLog(t, o, d) },
 		Messages:        func(t *testing.T) []sinktest.Stored { return stored(t, o.Path) },
 		Crash:           func(s sink.Sink) { _ = s.(*Log).file.Close() },

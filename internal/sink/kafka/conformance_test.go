@@ -58,7 +58,6 @@ func newEnv(t *testing.T, cluster *kafkatest.Cluster, options Options) *sinktest
 		Messages:    func(t *testing.T) []sinktest.Stored { return stored(t, cluster, options.Topics...) },
 		Destination: func(number int) string { return options.Topics[number%2] },
 		Partitioned: true, Pairs: true,
-		SeesLoss: true,
 		MaxValue: 1<<20 - 4<<10,
 		Foreign: func(t *testing.T) {
 			cluster.CreateTopic(t, options.Topics[0], kafkatest.Topic{Partitions: 2, Config: options.Configs})

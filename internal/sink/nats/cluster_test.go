@@ -51,7 +51,6 @@ func clusterEnv(options Options, networks []*proxy, admin jetstream.JetStream) *
 		Sink:        func(*testing.T) sink.Sink { return must(New(options)) },
 		Messages:    func(t *testing.T) []sinktest.Stored { return storedIn(t, admin) },
 		Destination: destination,
-		SeesLoss:    true,
 		TooLarge:    1<<20 + 1,
 		MaxValue:    1<<20 - 4<<10,
 		Recreate:    func(t *testing.T) { deleteStream(t, admin) },

@@ -15,7 +15,6 @@ func newEnv(t *testing.T) *sinktest.Env {
 		Sink:        func(*testing.T) sink.Sink { return must(New(options)) },
 		Messages:    func(*testing.T) []sinktest.Stored { return server.stored() },
 		Destination: destination,
-		SeesLoss:    true,
 		TooLarge:    1<<20 + 1,
 		MaxValue:    1<<20 - 4<<10, // the largest payload of a server, and some headers
 		Foreign: func(t *testing.T) {
