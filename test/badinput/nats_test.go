@@ -80,7 +80,7 @@ func TestStreamWhoseSubjectsAreTaken(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t)
 	b.create(jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"k8s.dev.core.configmaps.>"}})
-	d.refuses(t, b.URL(), `create stream K8S_dev: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
+	d.refuses(t, b.URL(), `create stream K8S_dev: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or, where nobody else writes to it, that stream with the key stream`)
 }
 
 func TestStreamThatDoesNotTakeTheSubjects(t *testing.T) {

@@ -92,6 +92,35 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 	}
 }
 
+// TestI4APurgeDuringAWriteIsFound by the next look, and by the next open.
+func TestI4APurgeDuringAWriteIsFound(t *testing.T) {
+	s, network, options := proxied(t)
+	options.Stream, options.Subjects, options.KV = "", nil, "NOW"
+	running := openSink(t, options)
+	write(t, running, keyed(0, 20))
+	batch := keyed(100, 2)
+	network.holdBehind(batch[0].ID + "\r\n")
+	ctx, written := within(t), make(chan sink.Mark)
+	go func() {
+		mark, err := running.Write(ctx, batch)
+		if err != nil {
+			t.Error(err)
+		}
+		written <- mark
+	}()
+	network.awaitHeld(batch[1].ID + "\r\n")
+	js, adminCtx := s.admin()
+	noError(t, must(js.Stream(adminCtx, running.options.Stream)).Purge(adminCtx, jetstream.WithPurgeSubject("$KV.NOW.pods.*")))
+	network.release(t)
+	mark := <-written
+	if _, err := sinktest.Open(ctx, newSink(t, options), mark); !errors.As(err, new(*sink.LostError)) {
+		t.Errorf("the next open: got %v", err)
+	}
+	if _, err := running.Write(ctx, keyed(200, 1)); err == nil {
+		t.Error("the next Write goes on")
+	}
+}
+
 // TestI4WhatALimitTookIsNotLost, nor is a key that was written again.
 func TestI4WhatALimitTookIsNotLost(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
@@ -203,7 +204,7 @@ func TestI10LastWordsEnd(t *testing.T) {
 		t.Fatalf("got %v, want another writer", err)
 	}
 	wantError(t, err, "write to stream K8S: message "+strconv.Itoa(at+1)+" on subject \""+lives[0].Destination+
-		"\" is not ours: another exporter writes to the stream: stop it, or give each its own stream")
+		"\" is not ours: another exporter writes to the stream: stop it, or give each a stream of its own with the key stream")
 }
 
 // TestI10SecondWriterInsideAWindow: another exporter's message comes between two that are under way. The run ends, and
@@ -233,6 +234,27 @@ func TestI10SecondWriterInsideAWindow(t *testing.T) {
 		}
 	}
 	wantIDs(t, s.ids(), slices.Concat(idsOf(before), idsOf(batch[:1]), []string{"other"}, idsOf(batch[2:sent])))
+}
+
+// TestI10AFrameWaitsForAllBeforeIt: another's message takes the place of one that is under way. The end of the snapshot,
+// which would fit behind the others, is not stored: who reads it would take them for written.
+func TestI10AFrameWaitsForAllBeforeIt(t *testing.T) {
+	s, network, options := proxied(t)
+	publisher := openSink(t, options)
+	batch := []sink.Message{told("a", change.Replaced), told("b", change.Replaced), told("c", change.Replaced), told("", change.SnapshotEnd)}
+	network.holdBehind(batch[0].ID + "\r\n")
+	ctx, failed := within(t), make(chan error)
+	go func() {
+		_, err := publisher.Write(ctx, batch)
+		failed <- err
+	}()
+	network.awaitHeld(batch[2].ID + "\r\n")
+	s.publish("k8s.x", "other")
+	network.release(t)
+	if err := <-failed; err == nil {
+		t.Fatal("another's message is not noticed")
+	}
+	wantIDs(t, s.ids(), []string{batch[0].ID, "other", batch[2].ID})
 }
 
 // openedEnd opens the sink anew, and returns the mark of the log's end.

@@ -20,7 +20,7 @@ import (
 // entry is what is stored at one sequence.
 type entry struct {
 	seq     uint64
-	gone    bool // deleted, expired, or taken by a consumer
+	gone    bool // deleted, expired, or replaced
 	subject string
 	id      string // of the header, "" if there is none
 	headers natsgo.Header

@@ -205,9 +205,9 @@ func coveredByAny(patterns []string, subject string) bool {
 
 // knownStream is the stream as this sink knows it.
 type knownStream struct {
-	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
+	replaces   bool   // a newer message of a subject may take an older one's place
 	keys       string // of a bucket: what its subjects start with
 	maxMessage int    // bytes of headers and value; negative is no limit
 	maxSubject int    // characters
@@ -216,7 +216,7 @@ type knownStream struct {
 
 // renew takes what a person can change meanwhile.
 func (s *knownStream) renew(config *jetstream.StreamConfig) {
-	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+	s.subjects, s.maxMessage, s.replaces = config.Subjects, int(config.MaxMsgSize), config.MaxMsgsPerSubject > 0
 }
 
 // A bucket is a stream whose subjects are keys (ADR-8). It is the only log of its sink, so its sequence is the mark;
@@ -257,7 +257,7 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 		return "invalid", fmt.Errorf("publish to subject %q: it has empty parts, wildcards, spaces or control characters",
 			m.Destination)
 	case !coveredByAny(s.subjects, m.Destination):
-		return "invalid", fmt.Errorf("publish to subject %q: stream %s takes %q only", m.Destination, s.name, s.subjects)
+		return "invalid", fmt.Errorf("publish to subject %q: stream %s takes %q only", m.Destination, s.place.Stream, s.subjects)
 	}
 	// clients of a bucket would not accept it
 	if key, found := strings.CutPrefix(m.Destination, s.keys); s.keys != "" && (!found || !validKey(key)) {
@@ -275,7 +275,7 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 	case int64(size) > payload:
 		return "too_large", fmt.Errorf("publish %d bytes: the server takes %d: raise its max_payload", size, payload)
 	case s.maxMessage >= 0 && size > s.maxMessage:
-		return "too_large", fmt.Errorf("publish %d bytes: stream %s takes %d: raise its max_msg_size", size, s.name, s.maxMessage)
+		return "too_large", fmt.Errorf("publish %d bytes: stream %s takes %d: raise its max_msg_size", size, s.place.Stream, s.maxMessage)
 	case headers > maxHeaders:
 		return "too_large", fmt.Errorf("publish %d bytes of headers: JetStream takes %d", headers, maxHeaders)
 	}

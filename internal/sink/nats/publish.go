@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -115,7 +116,7 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := prefix(entries, rest)
+	n, err := s.stream.prefix(entries, rest)
 	if err != nil {
 		return 0, s.verdict(ctx, info.State.LastSeq, err)
 	}
@@ -139,11 +140,12 @@ func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, s.options.fit("write to", &info.Config)
 }
 
-// prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
-// took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
-// What was stored after as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
-// keeps the newest of a key alone. The error is a *strangerError.
-func prefix(entries []entry, rest []sink.Message) (int, error) {
+// prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a person took
+// it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4). Where
+// a newer message of a subject replaces the older one, it must have been replaced: else the one that is gone was
+// somebody else's, which a later one of ours replaced. What was stored after as many as were sent is somebody else's,
+// too, and Open finds out whose. The error is a *strangerError.
+func (s *knownStream) prefix(entries []entry, rest []sink.Message) (int, error) {
 	proven := 0
 	for i, e := range entries {
 		switch {
@@ -151,6 +153,12 @@ func prefix(entries []entry, rest []sink.Message) (int, error) {
 		case !e.gone && i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
+			return 0, &strangerError{e}
+		}
+	}
+	for i, e := range entries[:proven] {
+		replaces := func(later entry) bool { return later.subject == rest[i].Destination }
+		if e.gone && s.replaces && !slices.ContainsFunc(entries[i+1:], replaces) {
 			return 0, &strangerError{e}
 		}
 	}
@@ -173,13 +181,13 @@ func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
 	case !is:
 		return err
 	case s.stream.confirmed > 0 && stranger.gone:
-		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.options.Stream)
+		return conn.Ended("write to stream %s: it has what was not sent: open the sink again", s.options.Stream)
 	case s.stream.confirmed > 1:
 	case s.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
 		return s.late("write to", stranger)
 	}
 	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: %w: "+
-		"another exporter writes to the stream: stop it, or give each its own stream", s.options.Stream, err)}
+		"another exporter writes to the stream: stop it, or give each %s", s.options.Stream, err, s.options.remedy())}
 }
 
 func (s *Sink) late(verb string, stranger *strangerError) error {
@@ -197,7 +205,7 @@ func (s *Sink) onlyOurs(ctx context.Context, since *left) error {
 	if err != nil {
 		return err
 	}
-	_, err = prefix(entries, since.doubt)
+	_, err = s.stream.prefix(entries, since.doubt)
 	if stranger, is := errors.AsType[*strangerError](err); is {
 		return s.late("open", stranger)
 	}

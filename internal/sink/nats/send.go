@@ -8,6 +8,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
@@ -21,9 +22,10 @@ import (
 // rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
 //
 // A second writer breaks that: it stores something at base+i+1, message i is refused, and i+1 finds the end that it
-// expects. Settle then finds the other's message, and the run ends (I10). Two rules keep the harm away. The first
-// message goes alone, so a writer that was replaced long ago stores nothing; and of one object only one message is
-// under way (I3), so in a collision of two writers an object's change is never stored without the one before it.
+// expects. Settle then finds the other's message, and the run ends (I10). Three rules keep the harm away. The first
+// message goes alone, so a writer that was replaced long ago stores nothing. Of one object only one message is under way
+// (I3), and a frame waits for all before it, so in a collision of two writers neither an object's change nor the end of
+// a snapshot is ever stored without what was before it.
 type publisher struct {
 	*Sink
 	batch  []sink.Message
@@ -123,6 +125,8 @@ func (p *publisher) admits(i int) bool {
 	case i == p.acked:
 		return true // nothing is under way
 	case p.acked == p.start: // the first one goes alone
+		return false
+	case change.ParseOp(p.batch[i].Op).IsFrame(): // Open takes what is before it for written
 		return false
 	case sent && last >= p.acked: // one of an object at a time
 		return false

@@ -208,7 +208,7 @@ func (s *Sink) overlap(owner string) error {
 	if owner != "" {
 		who = "stream " + owner
 	}
-	return sink.Permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
+	return sink.Permanent("create stream %s: %s takes subjects of %q already: name other subjects, or, where nobody else writes to it, that stream with the key stream",
 		s.options.Stream, who, s.options.Subjects)
 }
 

@@ -51,7 +51,7 @@ func (s *Sink) openOnce(ctx context.Context, want *mark, at *sink.Opening) error
 	if err != nil {
 		return err
 	}
-	s.stream = knownStream{name: s.options.Stream, place: markOf(info), maxSubject: maxSubject(c.Inbox)}
+	s.stream = knownStream{place: markOf(info), maxSubject: maxSubject(c.Inbox)}
 	s.stream.renew(&info.Config)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
@@ -121,9 +121,9 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 		s.shut(ctx)
 		return "", err
 	}
-	if s.options.KV != "" { // how many keys it has now
-		if info := s.glance(ctx); info != nil {
-			s.stream.place.Held = hold(info, s.stream.place.Held)
+	if s.options.KV != "" { // how many keys it has now; what somebody took meanwhile, the next look tells
+		if info, held := s.glance(ctx), s.stream.place.Held; info != nil && held.missing(info, 0, 0) == "" {
+			s.stream.place.Held = hold(info, held)
 		}
 	}
 	return s.stream.place.text(), err

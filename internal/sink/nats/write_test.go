@@ -162,14 +162,30 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 		{[]entry{at(0), gone, gone}, 1},
 		{[]entry{gone, gone, gone, gone}, 0},
 	} {
-		if n, err := prefix(test.entries, rest); n != test.want || err != nil {
+		if n, err := new(knownStream).prefix(test.entries, rest); n != test.want || err != nil {
 			t.Errorf("%v: got %d and %v, want %d", test.entries, n, err, test.want)
 		}
 	}
 	for _, entries := range [][]entry{{at(1)}, {{seq: 1, id: rest[0].ID, subject: "k8s.other"}}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}, {gone, gone, gone, gone, gone}} {
-		if _, err := prefix(entries, rest); err == nil {
+		if _, err := new(knownStream).prefix(entries, rest); err == nil {
 			t.Errorf("%v: want an error", entries)
 		}
+	}
+}
+
+// TestI1WhatWasReplacedWasThere: where a newer message of a subject replaces the older one, one that is gone is proven
+// only by one of its own subject. Else it was somebody else's, and ours was refused: a later one of ours replaced it.
+func TestI1WhatWasReplacedWasThere(t *testing.T) {
+	rest := keyed(0, 3)
+	at := func(i int) entry { return entry{seq: uint64(i + 1), id: rest[i].ID, subject: rest[i].Destination} }
+	gone, bucket := entry{gone: true}, knownStream{replaces: true}
+	newer := entry{seq: 3, id: rest[2].ID, subject: rest[2].Destination}
+	if n, err := bucket.prefix([]entry{gone, at(1)}, rest); err == nil {
+		t.Errorf("%d are taken for stored, and the first was refused", n)
+	}
+	rest[2].Destination, newer.subject = rest[0].Destination, rest[0].Destination
+	if n, err := bucket.prefix([]entry{gone, at(1), newer}, rest); n != 3 || err != nil {
+		t.Errorf("got %d and %v, want 3: the third has replaced the first", n, err)
 	}
 }
 
