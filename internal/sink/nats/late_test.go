@@ -236,7 +236,7 @@ func TestI10SecondWriterInsideAWindow(t *testing.T) {
 	wantIDs(t, s.ids(), slices.Concat(idsOf(before), idsOf(batch[:1]), []string{"other"}, idsOf(batch[2:sent])))
 }
 
-// TestI10AFrameWaitsForAllBeforeIt: another's message takes the place of one that is under way. The end of the snapshot,
+// TestI10AFrameWaitsForAllBeforeIt: another's message takes the place of one that is under way. The snapshot's end,
 // which would fit behind the others, is not stored: who reads it would take them for written.
 func TestI10AFrameWaitsForAllBeforeIt(t *testing.T) {
 	s, network, options := proxied(t)

@@ -23,9 +23,9 @@ import (
 //
 // A second writer breaks that: it stores something at base+i+1, message i is refused, and i+1 finds the end that it
 // expects. Settle then finds the other's message, and the run ends (I10). Three rules keep the harm away. The first
-// message goes alone, so a writer that was replaced long ago stores nothing. Of one object only one message is under way
-// (I3), and a frame waits for all before it, so in a collision of two writers neither an object's change nor the end of
-// a snapshot is ever stored without what was before it.
+// message goes alone, so a writer that was replaced long ago stores nothing. Of one object only one message is under
+// way (I3), and a frame waits for all before it, so in a collision of two writers neither an object's change nor the
+// end of a snapshot is ever stored without what was before it.
 type publisher struct {
 	*Sink
 	batch  []sink.Message
