@@ -160,5 +160,5 @@ func (l *ledger) add(one entry) {
 
 // isEmpty says whether there is nothing to save.
 func (s *Saving) isEmpty() bool {
-	return len(s.entries) == 0 && !s.marked && len(s.chunks) == 0 && !s.spools
+	return len(s.entries) == 0 && !s.marked && len(s.chunks) == 0 && !s.spools && len(s.back) == 0
 }

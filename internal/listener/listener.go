@@ -53,11 +53,15 @@ func (l *Listener) Opened() <-chan struct{} { return l.opened }
 // errAnew says that the sink has to be opened as in a new process.
 var errAnew = errors.New("the sink is to be opened anew")
 
-// acknowledge notes that the sink has the first n records of the batch, and that its log is at the mark then; "" leaves
-// the mark as it is.
-func (l *Listener) acknowledge(n int, mark sink.Mark) {
+// acknowledge notes that the sink has the first n records of the batch. Its log is at the mark then, unless that is
+// beyond later records of the batch, which are not in the ledger yet.
+func (l *Listener) acknowledge(n int) {
 	if n <= l.done {
 		return
+	}
+	mark := l.mark
+	if n < l.heldTo {
+		mark = ""
 	}
 	batch := l.taken[l.done:n]
 	l.done = n

@@ -73,7 +73,7 @@ func (l *Listener) openOnce(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if mark == "" || lost != nil {
+	if isFolded := l.tail.first == nil && after != nil && after.count > 0; mark == "" || lost != nil || isFolded {
 		if mark, err = l.Target.Write(ctx, nil); err != nil {
 			return fmt.Errorf("read the mark: %w", err)
 		}
@@ -340,7 +340,7 @@ func (l *Listener) readDisk(extent *fifo.Spool) ([]*change.Record, error) {
 }
 
 // takeSpooled takes the oldest batch from disk, without the records that the sink's log has.
-func (l *Listener) takeSpooled() ([]*change.Record, error) {
+func (l *Listener) takeSpooled(ctx context.Context) ([]*change.Record, error) {
 	before := query(&l.Intake, (*fifo.Backlog).Extent)
 	after := before
 	records, err := l.readDisk(&after)
@@ -350,6 +350,11 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	first := l.tail.first
 	l.tail = tail{}
 	has := l.held(records, func(id string) bool { return first[id] != nil && *first[id] })
+	if len(has) > 0 {
+		if err := l.readMark(ctx); err != nil {
+			return nil, err
+		}
+	}
 	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return has[rec] })
 	records = l.today(records)
 	l.mu.Lock()

@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -113,10 +114,63 @@ func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
 		if isHeld {
 			l.retried = map[string]bool{todo[2].ID(l.ClusterUID).String(): true}
 		}
-		todo = l.skipRetried(todo)
+		l.Target = ended{}
+		todo, err := l.skipRetried(t.Context(), todo)
+		must(t, err)
 		l.wrote(todo, 1, "mark", time.Now())
 		if entries, marked := len(l.ledger.entries), l.ledger.marked; entries != 1 || marked == isHeld {
 			t.Errorf("the last one is held: %t; %d records are to be saved, and the mark: %t", isHeld, entries, marked)
+		}
+		end()
+	}
+}
+
+// ended is a sink whose log is known to its end.
+type ended struct{ sink.Sink }
+
+func (ended) Write(context.Context, []sink.Message) (sink.Mark, error) { return "end", nil }
+
+// TestI1WhatLeavesTheDiskIsBeforeTheMark: else the next process would take what the log has after an older mark for
+// another's, and give up what is still on disk. The last record of a batch on disk is often one that is not written, and
+// an attempt that broke may have written all of it.
+func TestI1WhatLeavesTheDiskIsBeforeTheMark(t *testing.T) {
+	for name, deliver := range map[string]func(l *Listener){
+		"a bookmark is the last": func(l *Listener) {
+			todo, err := l.prepare(t.Context(), 0, l.taken)
+			must(t, err)
+			l.wrote(todo, len(todo), "end", time.Now())
+			l.acknowledge(len(l.taken))
+		},
+		"an attempt that broke wrote all": func(l *Listener) {
+			l.mark, l.Target = "begin", ended{}
+			todo, err := l.prepare(t.Context(), 0, l.taken)
+			must(t, err)
+			l.retried = map[string]bool{}
+			for _, d := range todo {
+				l.retried[d.ID(l.ClusterUID).String()] = true
+			}
+			todo, err = l.skipRetried(t.Context(), todo)
+			if must(t, err); len(todo) > 0 {
+				t.Fatalf("%d are to be written again", len(todo))
+			}
+			l.acknowledge(len(l.taken))
+		},
+	} {
+		l, _, end := newBus(t, roomy())
+		l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Spool: 1 << 20, Batch: BatchLimit()})
+		l.use(func(b *fifo.Backlog) {
+			for _, rec := range []*change.Record{podRecord(change.Updated), {Stream: podRecord(change.Updated).Stream, Op: change.Bookmark}} {
+				b.Overdraw(rec.Size())
+				b.Push(rec)
+			}
+			_, l.taken = b.Take(nil)
+			b.StartSpill()
+			b.SpillNext(fifo.Limit{Bytes: 1 << 20, Records: 100})
+			extent, chunks, _ := b.Saving(b.Chunks())
+			b.Saved(extent, chunks)
+		})
+		if deliver(l); l.ledger.mark != "end" || !l.ledger.marked {
+			t.Errorf("%s: the disk is freed at the mark %q (%t), want the log's end", name, l.ledger.mark, l.ledger.marked)
 		}
 		end()
 	}

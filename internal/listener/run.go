@@ -79,7 +79,7 @@ func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 		case fifo.Memory:
 			return batch, nil
 		case fifo.Disk:
-			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
+			if records, err := l.takeSpooled(ctx); err != nil || len(records) > 0 {
 				return records, err
 			}
 			continue // the log has all of it
@@ -108,18 +108,18 @@ func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
 		todo, err := l.prepare(ctx, at, batch[at:end])
 		for err == nil && len(todo) > 0 {
 			if todo, err = l.write(ctx, todo); err == nil {
-				todo = l.skipRetried(todo)
+				todo, err = l.skipRetried(ctx, todo)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		l.acknowledge(end, "")
+		l.acknowledge(end)
 		if at = end; at < len(batch) {
 			if err := l.deliverReplay(ctx, at, batch[at]); err != nil {
 				return err
 			}
-			l.acknowledge(at+1, "")
+			l.acknowledge(at + 1)
 		}
 	}
 	return nil

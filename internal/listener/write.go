@@ -230,11 +230,7 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	batch := recordsOf(todo[:n])
 	l.marked(batch)
 	l.Observer.Written(l.Name, batch, time.Since(began))
-	done := upTo(todo, n)
-	if done < l.heldTo { // the mark is beyond later records of the batch, which are not in the ledger yet
-		mark = ""
-	}
-	l.acknowledge(done, mark)
+	l.acknowledge(upTo(todo, n))
 	if slices.ContainsFunc(batch, isNote) { // to save its object soon: in the log its name may be a hash
 		l.work(true)
 	}
@@ -250,19 +246,39 @@ func upTo(todo []due, n int) int {
 	return todo[n].at
 }
 
-// skipRetried leaves out what the log holds of a batch that failed.
-func (l *Listener) skipRetried(todo []due) []due {
+// skipRetried leaves out what the log holds of a batch that failed. The mark is after that then.
+func (l *Listener) skipRetried(ctx context.Context, todo []due) ([]due, error) {
 	if len(l.retried) == 0 {
-		return todo
+		return todo, nil
 	}
 	has := l.held(recordsOf(todo), func(id string) bool { return l.retried[id] })
 	l.retried = nil
-	return slices.DeleteFunc(todo, func(d due) bool {
+	todo = slices.DeleteFunc(todo, func(d due) bool {
 		if has[d.Record] {
 			l.heldTo = max(l.heldTo, d.at+1)
 		}
 		return has[d.Record]
 	})
+	return todo, l.readMark(ctx)
+}
+
+// readMark moves the mark to the end of the log, all of which is known, however many attempts that takes. What is on
+// disk must not be removed at an older mark: the next process would take what the log has after that for another's, and
+// give up what is still on disk.
+func (l *Listener) readMark(ctx context.Context) error {
+	for {
+		mark, err := l.Target.Write(ctx, nil)
+		if err == nil {
+			l.mark = mark
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := l.mend(ctx, err); err != nil {
+			return err
+		}
+		l.retried = nil // it is known
+	}
 }
 
 // tooLarge is the Reason of a *sink.RejectedError to which Oversize applies.

@@ -27,9 +27,9 @@ func (i *Informer) moveQuiet(ctx context.Context) error {
 		return nil
 	}
 	i.turns.take()
-	compares := i.compares()
+	compares, seats := i.compares(), slices.Clone(i.seats)
 	i.turns.give()
-	if compares || !i.isUnchanged(ctx, version) {
+	if compares || !i.isUnchanged(ctx, seats, version) {
 		return ctx.Err()
 	}
 	i.turns.take()
@@ -39,9 +39,9 @@ func (i *Informer) moveQuiet(ctx context.Context) error {
 	return nil
 }
 
-// isUnchanged says whether a list of now, of at least the version, equals what each sink was told. A failure proves
+// isUnchanged says whether a list of now, of at least the version, equals what each seat was told. A failure proves
 // nothing; the next watch reports it.
-func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
+func (i *Informer) isUnchanged(ctx context.Context, seats []*listener.Seat, version string) bool {
 	p, start, last := page{limit: pageSize}, "", ""
 	keys := map[string]struct{}{}
 	for {
@@ -51,7 +51,7 @@ func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 				return errUnsorted
 			}
 			keys[last] = struct{}{}
-			for _, seat := range i.seats {
+			for _, seat := range seats {
 				row, err := seat.Newest(checkpoint.Object{Resource: i.way.Resource, Key: key})
 				if err != nil || !row.Exists() || row.UID != object.UID || row.At.Version != object.ResourceVersion {
 					return errChanged
@@ -66,7 +66,7 @@ func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 		if meta.Continue == "" {
 			upTo = ""
 		}
-		for _, seat := range i.seats {
+		for _, seat := range seats {
 			for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), start, upTo) {
 				if err != nil {
 					return false

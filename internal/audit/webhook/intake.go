@@ -80,16 +80,13 @@ func (i *intake) take(ctx context.Context, body io.Reader, large *semaphore.Weig
 		return err
 	}
 	err := newFramer(body, large).each(ctx, func(text []byte) error {
-		for _, rec := range i.read(text) {
+		return i.read(text, func(rec *change.Record) error {
 			waiting, bytes = append(waiting, rec), bytes+rec.Size()
 			if len(waiting) < group && bytes < groupBytes {
-				continue
+				return nil
 			}
-			if err := push(); err != nil {
-				return err
-			}
-		}
-		return nil
+			return push()
+		})
 	})
 	if err == nil {
 		err = push()
@@ -100,9 +97,10 @@ func (i *intake) take(ctx context.Context, body io.Reader, large *semaphore.Weig
 	return err
 }
 
-// read is what the sinks are told of the event; nil is one that is too large. What cannot be read says nothing: were
+// read gives to put what the sinks are told of the event, one record after the other: a deleted collection has many, and
+// a tenant may make each of them large (I6). nil is an event that is too large. What cannot be read says nothing: were
 // the batch refused for it, a tenant's body could keep the events of others out.
-func (i *intake) read(text []byte) (records []*change.Record) {
+func (i *intake) read(text []byte, put func(*change.Record) error) error {
 	e, err := audit.Parse(text)
 	if text == nil || err != nil {
 		i.Observer.Event(string(audit.Unknown))
@@ -131,9 +129,13 @@ func (i *intake) read(text []byte) (records []*change.Record) {
 		default:
 			i.Observer.Event(string(answer.Certainty))
 		}
-		records = append(records, told...)
+		for _, rec := range told {
+			if err := put(rec); err != nil {
+				return err
+			}
+		}
 	}
-	return records
+	return nil
 }
 
 // Outcomes are all that an Observer may be told of an event.

@@ -18,7 +18,7 @@ func TestARequestWhoseEndNobodyToldIsMissing(t *testing.T) {
 		var missing []string
 		in := newIntake(t.Context(), Config{Observer: Observer{Event: func(string) {}, Missing: func(id string) { missing = append(missing, id) }}}, &pushed{})
 		tell := func(id, stage, verb, subresource string) {
-			in.read(fmt.Appendf(nil, `{"auditID":%q,"stage":%q,"verb":%q,"objectRef":{"resource":"pods","name":"a","subresource":%q}}`, id, stage, verb, subresource))
+			in.read(fmt.Appendf(nil, `{"auditID":%q,"stage":%q,"verb":%q,"objectRef":{"resource":"pods","name":"a","subresource":%q}}`, id, stage, verb, subresource), nil)
 		}
 		const begin, end = "RequestReceived", "ResponseComplete"
 		tell("lost", begin, "patch", "")

@@ -107,7 +107,7 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	err := disk.MakeDir(filepath.Dir(path))
+	err := disk.MakeDir(filepath.Join(d.Dir, claimedName)) // where it goes when it is sent again
 	if err == nil {
 		err = disk.WriteWhole(path, path+unfinished, content)
 	}

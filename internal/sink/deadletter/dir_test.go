@@ -401,6 +401,9 @@ func TestI4ACopyOfTheFilesIsWhole(t *testing.T) {
 	if _, err := other.Get(second); err != nil {
 		t.Errorf("what was put back is no letter: %v", err)
 	}
+	if found, err := other.Claim(second); err != nil || !found {
+		t.Errorf("what was put back cannot be sent again: %t, %v", found, err)
+	}
 	if err := other.PutBack("../x.letter", nil); err == nil {
 		t.Error("a name leads out of the directory")
 	}

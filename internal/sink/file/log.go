@@ -200,7 +200,7 @@ func (l *Log) undisturbed() error {
 	if !os.SameFile(here, ours) {
 		return fmt.Errorf("write to file %s: it was replaced by another file: leave its rotation to kubecdc", l.options.Path)
 	}
-	if here.Size() != l.size && !l.dirty {
+	if here.Size() != l.size && !l.dirty || here.Size() < l.size {
 		return fmt.Errorf("write to file %s: it has %d bytes, not the %d that were written: leave it to kubecdc alone",
 			l.options.Path, here.Size(), l.size)
 	}

@@ -238,6 +238,31 @@ func fillDisk(t *testing.T, room int64, first, second []sink.Message) {
 	}
 }
 
+// TestI4AFileThatIsCutWhileTheDiskIsFullIsLost: somebody makes room by it. To cut it back to its durable length would
+// fill it with zeros, which look like nothing lost.
+func TestI4AFileThatIsCutWhileTheDiskIsFullIsLost(t *testing.T) {
+	o, d, batch := pathIn(t), &testDisk{}, batchOf(4)
+	tries := 0
+	o.Retry = func(string, error) {
+		if tries++; tries == 1 {
+			truncateTo(t, o.Path, 0)
+			return
+		}
+		d.full.Store(false)
+	}
+	l := newTestLog(t, o, d)
+	openAt(t, l, "")
+	mark := mustWrite(t, l, batch[:2])
+	d.room.Store(10)
+	d.full.Store(true)
+	if _, err := l.Write(t.Context(), batch[2:]); err == nil {
+		t.Error("the next attempt goes on")
+	}
+	if _, err := sinktest.Open(t.Context(), l, mark); !errors.As(err, new(*sink.LostError)) {
+		t.Errorf("the next open: got %v", err)
+	}
+}
+
 // After a failed fsync the kernel may have dropped what it did not write, and the next fsync succeeds without it.
 func TestI1FailedSyncWritesAnew(t *testing.T) {
 	o := pathIn(t)

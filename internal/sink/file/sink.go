@@ -80,7 +80,18 @@ func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error
 			}
 			continue
 		}
-		if err := l.run(ctx, "write to", func() error { return l.tryAppend("", batch[:n]) }); err != nil {
+		var disturbed error
+		isAgain := false
+		err := l.run(ctx, "write to", func() error {
+			if isAgain { // somebody who made room may have cut the file
+				disturbed = l.undisturbed()
+			}
+			if isAgain = true; disturbed != nil {
+				return nil
+			}
+			return l.tryAppend("", batch[:n])
+		})
+		if err = errors.Join(err, disturbed); err != nil {
 			return "", err
 		}
 		batch = batch[n:]

@@ -116,7 +116,9 @@ func (s *Stream) put(ctx context.Context, p []byte) (int, error) {
 	}
 	n, err := f.Write(p)
 	if err == nil {
-		err = f.Sync()
+		if err = f.Sync(); err != nil { // the next one would succeed, though what was written may be lost
+			err = sink.Permanent("sync standard output: %w", err)
+		}
 	}
 	return n, err
 }
