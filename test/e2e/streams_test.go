@@ -6,21 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // followStreams follows several streams as if they were one. What is in one of them because of what is in another is
-// behind that.
+// behind that. A reading takes what was stored before it began: on a busy machine it might never reach the end.
 func followStreams(logs []*streamLog) *follower {
 	last := make([]uint64, len(logs))
 	return &follower{
 		name: "nats",
 		more: func(ctx context.Context, have int) (events []event, err error) {
+			began := time.Now()
 			for found := true; found; {
 				found = false
 				for i, log := range logs {
-					some, err := log.readByOne(ctx, last[i]+1)
+					some, err := log.readByOne(ctx, last[i]+1, began)
 					if err != nil {
 						return nil, err
 					}
@@ -38,8 +40,8 @@ func followStreams(logs []*streamLog) *follower {
 	}
 }
 
-// readByOne is read without a consumer: so many readings would leave too many.
-func (s *streamLog) readByOne(ctx context.Context, first uint64) (events []event, err error) {
+// readByOne is read without a consumer, for so many readings would leave too many, up to what was stored at the time.
+func (s *streamLog) readByOne(ctx context.Context, first uint64, until time.Time) (events []event, err error) {
 	stream, err := s.js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
@@ -51,6 +53,9 @@ func (s *streamLog) readByOne(ctx context.Context, first uint64) (events []event
 		message, err := stream.GetMsg(ctx, seq)
 		if err != nil {
 			return nil, fmt.Errorf("read message %d: %w", seq, err)
+		}
+		if message.Time.After(until) {
+			break
 		}
 		found, err := parseEvent(message.Data)
 		if err != nil {
