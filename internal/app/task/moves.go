@@ -395,10 +395,10 @@ func (m *Moves) readOne(ctx context.Context, log, dir string) (*checkpoint.Store
 		return nil, nil
 	}
 	if err == nil {
-		err = fill(ctx, dir, found, &letterFiles{dir: dir + "-letters"}, slog.New(slog.DiscardHandler))
+		err = fill(ctx, dir, found, &letterFiles{dir: dir + "-letters"}, m.logger)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	return checkpoint.Open(context.WithoutCancel(ctx), dir, checkpoint.Options{ReadOnly: true, Logger: m.logger}) // as in fill
 }

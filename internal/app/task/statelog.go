@@ -152,7 +152,8 @@ func (l *StateLog) GiveUp(ctx context.Context) error {
 
 // fill makes the directory a state, which the log has.
 func fill(ctx context.Context, dir string, found *statelog.Found, letters *letterFiles, logger *slog.Logger) error {
-	r, err := checkpoint.Restore(ctx, dir, checkpoint.Options{Logger: logger})
+	// An opening that is given up goes on in Pebble, which ends the process if somebody removes the directory meanwhile.
+	r, err := checkpoint.Restore(context.WithoutCancel(ctx), dir, checkpoint.Options{Logger: logger})
 	if err != nil {
 		return err
 	}
