@@ -420,6 +420,25 @@ func (l *Listener) held(records []*change.Record, isFound func(id string) bool) 
 	return held
 }
 
+// readMark moves the mark to the end of the log, all of which is known, however many attempts that takes. What is on
+// disk must not be removed at an older mark: the next process would take what the log has after that for another's, and
+// give up what is still on disk.
+func (l *Listener) readMark(ctx context.Context) error {
+	for {
+		mark, err := l.Target.Write(ctx, nil)
+		if err == nil {
+			l.mark = mark
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := l.mend(ctx, err); err != nil {
+			return err
+		}
+		l.retried = nil // it is known
+	}
+}
+
 // mend opens the sink again after the error, however long that takes: soon if that may help, and seldom if only a
 // person can help. A sink that was opened too early ends the run, which begins anew.
 func (l *Listener) mend(ctx context.Context, err error) error {

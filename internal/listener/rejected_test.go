@@ -131,8 +131,8 @@ type ended struct{ sink.Sink }
 func (ended) Write(context.Context, []sink.Message) (sink.Mark, error) { return "end", nil }
 
 // TestI1WhatLeavesTheDiskIsBeforeTheMark: else the next process would take what the log has after an older mark for
-// another's, and give up what is still on disk. The last record of a batch on disk is often one that is not written, and
-// an attempt that broke may have written all of it.
+// another's, and give up what is still on disk. The last record of a batch on disk is often one that is not written,
+// and an attempt that broke may have written all of it.
 func TestI1WhatLeavesTheDiskIsBeforeTheMark(t *testing.T) {
 	for name, deliver := range map[string]func(l *Listener){
 		"a bookmark is the last": func(l *Listener) {

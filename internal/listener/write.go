@@ -262,25 +262,6 @@ func (l *Listener) skipRetried(ctx context.Context, todo []due) ([]due, error) {
 	return todo, l.readMark(ctx)
 }
 
-// readMark moves the mark to the end of the log, all of which is known, however many attempts that takes. What is on
-// disk must not be removed at an older mark: the next process would take what the log has after that for another's, and
-// give up what is still on disk.
-func (l *Listener) readMark(ctx context.Context) error {
-	for {
-		mark, err := l.Target.Write(ctx, nil)
-		if err == nil {
-			l.mark = mark
-		}
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if err := l.mend(ctx, err); err != nil {
-			return err
-		}
-		l.retried = nil // it is known
-	}
-}
-
 // tooLarge is the Reason of a *sink.RejectedError to which Oversize applies.
 const tooLarge = "too_large"
 

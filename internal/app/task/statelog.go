@@ -152,7 +152,7 @@ func (l *StateLog) GiveUp(ctx context.Context) error {
 
 // fill makes the directory a state, which the log has.
 func fill(ctx context.Context, dir string, found *statelog.Found, letters *letterFiles, logger *slog.Logger) error {
-	// An opening that is given up goes on in Pebble, which ends the process if somebody removes the directory meanwhile.
+	// An opening that is given up goes on in Pebble, which ends the process if the directory is removed meanwhile.
 	r, err := checkpoint.Restore(context.WithoutCancel(ctx), dir, checkpoint.Options{Logger: logger})
 	if err != nil {
 		return err

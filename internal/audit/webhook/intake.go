@@ -97,9 +97,9 @@ func (i *intake) take(ctx context.Context, body io.Reader, large *semaphore.Weig
 	return err
 }
 
-// read gives to put what the sinks are told of the event, one record after the other: a deleted collection has many, and
-// a tenant may make each of them large (I6). nil is an event that is too large. What cannot be read says nothing: were
-// the batch refused for it, a tenant's body could keep the events of others out.
+// read gives to put what the sinks are told of the event, one record after the other: a deleted collection has many,
+// and a tenant may make each of them large (I6). nil is an event that is too large. What cannot be read says nothing:
+// were the batch refused for it, a tenant's body could keep the events of others out.
 func (i *intake) read(text []byte, put func(*change.Record) error) error {
 	e, err := audit.Parse(text)
 	if text == nil || err != nil {
